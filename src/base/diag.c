@@ -1,0 +1,220 @@
+#include "base/diag.h"
+
+#include <stdio.h>
+
+void diag_init(struct diag *d, struct arena *arena)
+{
+	*d = (struct diag){ .arena = arena };
+}
+
+u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len)
+{
+	avec_push(d->arena, &d->sources, (struct source){ name, text, len });
+	return d->sources.cnt - 1;
+}
+
+static void add(struct diag *d, enum diag_level level, const struct span *at, enum diag_tag tag, const char *fmt,
+		va_list ap)
+{
+	struct diag_msg m = { .level = level, .tag = tag };
+	struct sbuf b = {};
+
+	if (d->muted)
+		return;
+	if (at) {
+		m.span = *at;
+		m.has_span = true;
+	}
+	sbuf_vprintf(&b, fmt, ap);
+	m.text = arena_strdup(d->arena, sbuf_str(&b));
+	sbuf_release(&b);
+	vec_for(old, &d->msgs)
+		if (old->level == level && old->has_span == m.has_span && old->span.begin == m.span.begin &&
+		    old->span.src == m.span.src && str_eq(old->text, m.text))
+			return;
+	avec_push(d->arena, &d->msgs, m);
+	if (level == DIAG_ERROR)
+		d->error_cnt++;
+}
+
+void diag_error(struct diag *d, struct span at, enum diag_tag tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, DIAG_ERROR, &at, tag, fmt, ap);
+	va_end(ap);
+}
+
+void diag_warn(struct diag *d, struct span at, enum diag_tag tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, DIAG_WARNING, &at, tag, fmt, ap);
+	va_end(ap);
+}
+
+void diag_error_nowhere(struct diag *d, enum diag_tag tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, DIAG_ERROR, NULL, tag, fmt, ap);
+	va_end(ap);
+}
+
+void diag_hint(struct diag *d, const char *fmt, ...)
+{
+	struct diag_msg *m;
+	struct sbuf b = {};
+	const char *text;
+	va_list ap;
+
+	if (d->muted || !d->msgs.cnt)
+		return;
+	m = &d->msgs.at[d->msgs.cnt - 1];
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	text = arena_strdup(d->arena, sbuf_str(&b));
+	sbuf_release(&b);
+	/* The message may have been a repetition that was not kept: its hint is then here already. */
+	vec_for(h, &m->hints)
+		if (str_eq(*h, text))
+			return;
+	avec_push(d->arena, &m->hints, text);
+}
+
+void diag_locate(const struct diag *d, struct span at, u32 *line, u32 *col)
+{
+	const struct source *s = &d->sources.at[at.src];
+
+	*line = *col = 1;
+	for (u32 i = 0; i < at.begin && i < s->len; i++) {
+		if (s->text[i] == '\n') {
+			++*line;
+			*col = 1;
+		} else {
+			++*col;
+		}
+	}
+}
+
+void diag_format_place(const struct diag *d, struct span at, struct sbuf *out)
+{
+	struct span last = { at.src, at.end > at.begin ? at.end : at.begin + 1, 0 };
+	u32 line, col, line2, col2;
+
+	diag_locate(d, at, &line, &col);
+	last.begin--; /* the last byte of the span: an end at a line's start must not count as that line */
+	diag_locate(d, last, &line2, &col2);
+	if (line == line2)
+		sbuf_printf(out, "%s:%u:%u-%u", d->sources.at[at.src].name, line, col, col2 + 1);
+	else
+		sbuf_printf(out, "%s:%u-%u", d->sources.at[at.src].name, line, line2);
+}
+
+static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out)
+{
+	const struct source *s = &d->sources.at[at.src];
+	u32 begin = MIN(at.begin, s->len), end;
+
+	while (begin > 0 && s->text[begin - 1] != '\n')
+		begin--;
+	for (end = begin; end < s->len && s->text[end] != '\n'; end++)
+		;
+	sbuf_add(out, s->text + begin, end - begin);
+	sbuf_putc(out, '\n');
+	if (at.end > end + 1)
+		return; /* several lines: no underline */
+	for (u32 i = begin; i < at.begin; i++)
+		sbuf_putc(out, s->text[i] == '\t' ? '\t' : ' ');
+	sbuf_fill(out, '~', MAX(1, MIN(at.end, end) > at.begin ? MIN(at.end, end) - at.begin : 1));
+	sbuf_putc(out, '\n');
+}
+
+void diag_print(const struct diag *d, enum diag_level level, bool colour, struct sbuf *out)
+{
+	const char *word = level == DIAG_ERROR ? "ERROR" : "WARNING";
+
+	vec_for(m, &d->msgs) {
+		if (m->level != level)
+			continue;
+		if (colour)
+			sbuf_puts(out, level == DIAG_ERROR ? "\033[31m" : "\033[33m");
+		if (m->has_span) {
+			diag_format_place(d, m->span, out);
+			sbuf_puts(out, ": ");
+		}
+		sbuf_printf(out, "%s: %s", word, m->text);
+		sbuf_puts(out, colour ? "\033[0m\n" : "\n");
+		if (m->has_span)
+			print_excerpt(d, m->span, out);
+		vec_for(h, &m->hints)
+			sbuf_printf(out, "HINT: %s\n", *h);
+	}
+}
+
+static const char *const tag_names[] = {
+#define ERROR_ROW(tag, summary) #tag,
+#include "lang/error.def"
+#undef ERROR_ROW
+};
+
+static const char *const tag_summaries[] = {
+#define ERROR_ROW(tag, summary) summary,
+#include "lang/error.def"
+#undef ERROR_ROW
+};
+
+const char *diag_tag_name(enum diag_tag tag)
+{
+	return tag_names[tag];
+}
+
+const char *diag_tag_summary(enum diag_tag tag)
+{
+	return tag_summaries[tag];
+}
+
+static u32 edit_distance(const char *a, const char *b, u32 limit)
+{
+	u32 row[65], n = strlen(a), m = strlen(b);
+
+	if (n > 64 || m > 64 || (n > m ? n - m : m - n) > limit)
+		return limit + 1;
+	for (u32 j = 0; j <= m; j++)
+		row[j] = j;
+	for (u32 i = 1; i <= n; i++) {
+		u32 diagonal = row[0];
+
+		row[0] = i;
+		for (u32 j = 1; j <= m; j++) {
+			u32 up = row[j];
+			u32 best = diagonal + (a[i - 1] != b[j - 1]);
+
+			best = MIN(best, up + 1);
+			best = MIN(best, row[j - 1] + 1);
+			row[j] = best;
+			diagonal = up;
+		}
+	}
+	return row[m];
+}
+
+const char *nearest_name(const char *name, const char *const *names, u32 cnt)
+{
+	u32 limit = MAX(1, strlen(name) / 3), best = limit + 1;
+	const char *found = NULL;
+
+	for (u32 i = 0; i < cnt; i++) {
+		u32 dist = edit_distance(name, names[i], limit);
+
+		if (dist < best) {
+			best = dist;
+			found = names[i];
+		}
+	}
+	return found;
+}

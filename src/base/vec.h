@@ -1,0 +1,45 @@
+/* A growing array of any element type: `vec(struct token) toks;`, zero-initialised, elements at `toks.at[0..cnt)`.
+ * vec_push() grows on the heap (the owner calls vec_free()), avec_push() grows inside an arena (nobody frees). One vec uses
+ * one of the two throughout. Pointers to elements do not survive a push. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+
+#define vec(T)                                                                                                         \
+	struct {                                                                                                       \
+		T *at;                                                                                                 \
+		u32 cnt, cap;                                                                                          \
+	}
+
+#define vec_push(v, ...)                                                                                               \
+	do {                                                                                                           \
+		if ((v)->cnt == (v)->cap) {                                                                            \
+			(v)->cap = (v)->cap ? 2 * (v)->cap : 8;                                                        \
+			(v)->at = xrealloc((v)->at, (v)->cap * sizeof(*(v)->at));                                      \
+		}                                                                                                      \
+		(v)->at[(v)->cnt++] = (__VA_ARGS__);                                                                   \
+	} while (0)
+
+#define avec_push(arena, v, ...)                                                                                       \
+	do {                                                                                                           \
+		if ((v)->cnt == (v)->cap) {                                                                            \
+			void *grown_;                                                                                  \
+			(v)->cap = (v)->cap ? 2 * (v)->cap : 4;                                                        \
+			grown_ = arena_alloc((arena), (v)->cap * sizeof(*(v)->at));                                    \
+			if ((v)->cnt)                                                                                  \
+				memcpy(grown_, (v)->at, (v)->cnt * sizeof(*(v)->at));                                  \
+			(v)->at = grown_;                                                                              \
+		}                                                                                                      \
+		(v)->at[(v)->cnt++] = (__VA_ARGS__);                                                                   \
+	} while (0)
+
+#define vec_free(v)                                                                                                    \
+	do {                                                                                                           \
+		free((v)->at);                                                                                         \
+		(v)->at = NULL;                                                                                        \
+		(v)->cnt = (v)->cap = 0;                                                                               \
+	} while (0)
+
+#define vec_for(it, v) for (typeof((v)->at + 0) it = (v)->at; it < (v)->at + (v)->cnt; it++)

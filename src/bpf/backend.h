@@ -1,0 +1,34 @@
+/* From intermediate code to instructions. In this order, per function:
+ *   frame_layout()   gives every slot a place: the 512-byte stack, or the scratch area
+ *   frame_expand()   turns scratch and slot operations into loads, stores and address arithmetic
+ *   regalloc()       gives every virtual register one of r0–r9, spilling what does not fit
+ *   emit()           writes the instructions and the line table
+ */
+#pragma once
+
+#include "bpf/image.h"
+#include "ir/ir.h"
+
+/* The machine. A build with -Dsmall_limits=true shrinks it, so that spilling and the scratch area are exercised by every test. */
+#ifdef SONDE_SMALL_LIMITS
+enum { STACK_SZ = 512, STACK_FOR_SLOTS = 64, CALLEE_SAVED_CNT = 1, ON_STACK_MAX = 16 };
+#else
+enum { STACK_SZ = 512, STACK_FOR_SLOTS = 384, CALLEE_SAVED_CNT = 4, ON_STACK_MAX = 128 };
+#endif
+
+/* Programs on one CPU can nest: task, softirq, hard interrupt, NMI; each run takes a part of the scratch area of its own. */
+enum { SCRATCH_LEVELS = 4, SCRATCH_HEAD = 16 };
+
+/* Returns the bytes of scratch that the function needs (0: none), head included. */
+u32 frame_layout(struct ir_func *f);
+/* scratch_sz: bytes of one part, the largest that any function of the image asked for. */
+void frame_expand(struct ir_func *f, u32 scratch_sz, u32 cpu_cnt);
+
+/* After it: reg[v] for each virtual register v. Returns NULL if the stack overflows. */
+u8 *regalloc(struct ir_func *f, u32 *stack_sz);
+
+/* False: the program is too large. */
+bool emit(struct arena *a, struct ir_func *f, const u8 *reg, struct image_prog *prog);
+
+/* One instruction as text, as the kernel's tools write it. */
+void insn_print(const struct insn *i, struct sbuf *out);

@@ -1,0 +1,214 @@
+/* Where stack objects live.
+ *
+ * A BPF program has 512 bytes of stack. Small objects live there; big ones (strings, long keys) live in the scratch area, an array map with
+ * a part for each CPU and nesting level. A run takes a part by setting its busy word with compare-and-exchange and gives it back at the end,
+ * so that programs which interrupt each other on one CPU, or are preempted and resumed, never share one. (A fixed buffer per CPU would be
+ * overwritten by a program that runs in an interrupt.)
+ *
+ * Objects of different statements may share memory: slots carry the interval of the lowering clock in which they are in use.
+ */
+#include "bpf/backend.h"
+#include "kern/uapi.h"
+
+static bool overlap(const struct ir_slot *a, const struct ir_slot *b)
+{
+	return a->open < b->close && b->open < a->close;
+}
+
+/* Puts slot n at the lowest offset where it meets no slot of the same area that is in use at the same time. Returns its end. */
+static u32 place(struct ir_func *f, u32 n, u32 base, u32 limit)
+{
+	struct ir_slot *s = &f->slots.at[n];
+	u32 align = MAX(s->align, 8);
+	u32 off = ALIGN_UP(base, align);
+	bool moved = true;
+
+	while (moved) {
+		moved = false;
+		for (u32 k = 0; k < n; k++) {
+			struct ir_slot *o = &f->slots.at[k];
+
+			if (!o->size || o->in_scratch != s->in_scratch || !overlap(s, o))
+				continue;
+			if (off < (u32)o->off + o->size && (u32)o->off < off + s->size) {
+				off = ALIGN_UP((u32)o->off + o->size, align);
+				moved = true;
+			}
+		}
+		if (off + s->size > limit)
+			return UINT32_MAX;
+	}
+	s->off = off;
+	return off + s->size;
+}
+
+static void mark_used(struct ir_func *f)
+{
+	bool *used = arena_alloc(f->arena, f->slots.cnt + 1);
+
+	vec_for(b, &f->blocks)
+		vec_for(i, &(*b)->insns)
+			if (i->op == IR_SLOT)
+				used[i->index] = true;
+	for (u32 n = 0; n < f->slots.cnt; n++)
+		if (!used[n])
+			f->slots.at[n].size = 0;
+}
+
+u32 frame_layout(struct ir_func *f)
+{
+	u32 stack_end = 0, scratch_end = SCRATCH_HEAD;
+
+	mark_used(f);
+	for (u32 n = 0; n < f->slots.cnt; n++) {
+		struct ir_slot *s = &f->slots.at[n];
+		u32 end;
+
+		if (!s->size)
+			continue;
+		s->size = ALIGN_UP(s->size, 8);
+		if (s->size <= ON_STACK_MAX) {
+			end = place(f, n, 0, STACK_FOR_SLOTS);
+			if (end != UINT32_MAX) {
+				stack_end = MAX(stack_end, end);
+				continue;
+			}
+		}
+		s->in_scratch = true;
+		end = place(f, n, SCRATCH_HEAD, UINT32_MAX - 1);
+		scratch_end = MAX(scratch_end, end);
+	}
+	/* So far offsets grew from 0; on the stack they count down from r10. */
+	for (u32 n = 0; n < f->slots.cnt; n++) {
+		struct ir_slot *s = &f->slots.at[n];
+
+		if (s->size && !s->in_scratch)
+			s->off -= (s32)ALIGN_UP(stack_end, 8);
+	}
+	f->stack_sz = ALIGN_UP(stack_end, 8);
+	return scratch_end == SCRATCH_HEAD ? 0 : ALIGN_UP(scratch_end, 64);
+}
+
+static struct ir_insn *find_op(struct ir_func *f, enum ir_op op, u32 *block, u32 *at)
+{
+	for (u32 n = 0; n < f->blocks.cnt; n++) {
+		struct ir_block *b = f->blocks.at[n];
+
+		for (u32 k = 0; k < b->insns.cnt; k++) {
+			if (b->insns.at[k].op == op) {
+				*block = n;
+				*at = k;
+				return &b->insns.at[k];
+			}
+		}
+	}
+	return NULL;
+}
+
+static void remove_insn(struct ir_block *b, u32 at)
+{
+	memmove(&b->insns.at[at], &b->insns.at[at + 1], (b->insns.cnt - at - 1) * sizeof(*b->insns.at));
+	b->insns.cnt--;
+}
+
+static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
+{
+	avec_push(f->arena, &f->blocks, b);
+	memmove(&f->blocks.at[at + 1], &f->blocks.at[at], (f->blocks.cnt - 1 - at) * sizeof(*f->blocks.at));
+	f->blocks.at[at] = b;
+	for (u32 n = 0; n < f->blocks.cnt; n++)
+		f->blocks.at[n]->id = n;
+}
+
+/* Replaces the marker by: base = part of this CPU; try SCRATCH_LEVELS times to set its busy word; else count and give up. */
+static void acquire(struct ir_func *f, u32 block, u32 at, u32 scratch_sz, u32 cpu_cnt)
+{
+	struct ir_block *b = f->blocks.at[block], *go_on = ir_block_new(f), *give_up = ir_block_new(f);
+	struct ir_insn mark = b->insns.at[at];
+	struct ir_build bld = { .f = f, .cur = b, .span = mark.span };
+	vreg base = ir_vreg(f), cpu, zero, one, old;
+
+	/* A register of its own with one definition, so that offsets from it fold. */
+	avec_push(f->arena, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark.d, .a = base, .span = mark.span });
+	for (u32 k = at + 1; k < b->insns.cnt; k++)
+		avec_push(f->arena, &go_on->insns, b->insns.at[k]);
+	b->insns.cnt = at;
+	insert_block(f, block + 1, go_on);
+
+	cpu = ir_call(&bld, HELPER_get_smp_processor_id, NULL, 0);
+	cpu = ir_alu(&bld, IR_AND, cpu, opnd_imm(cpu_cnt - 1));
+	cpu = ir_alu(&bld, IR_MUL, cpu, opnd_imm((s64)scratch_sz * SCRATCH_LEVELS));
+	ir_mov_to(&bld, base, opnd_reg(ir_mapval(&bld, MAP_IDX_SCRATCH, 0)));
+	ir_alu_to(&bld, IR_ADD, base, base, opnd_reg(cpu));
+	for (u32 level = 0; level < SCRATCH_LEVELS; level++) {
+		struct ir_block *next = level + 1 < SCRATCH_LEVELS ? ir_block_new(f) : give_up;
+
+		zero = ir_imm(&bld, 0);
+		one = ir_imm(&bld, 1);
+		old = ir_cmpxchg(&bld, base, 0, zero, one);
+		ir_br(&bld, C_EQ, old, opnd_imm(0), go_on, next);
+		insert_block(f, bld.cur->id + 1, next);
+		bld.cur = next;
+		if (next != give_up)
+			ir_alu_to(&bld, IR_ADD, base, base, opnd_imm(scratch_sz));
+	}
+	ir_atomic_add(&bld, ir_mapval(&bld, MAP_IDX_DATA, offsetof(struct data_head, scratch_busy)), 0, 8, opnd_imm(1));
+	ir_jmp(&bld, mark.no);
+}
+
+void frame_expand(struct ir_func *f, u32 scratch_sz, u32 cpu_cnt)
+{
+	struct ir_insn *mark, *i;
+	vreg base = 0;
+	u32 block, at;
+	bool needs_scratch = false;
+	struct ir_insn **slot_of = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*slot_of));
+
+	vec_for(s, &f->slots)
+		needs_scratch |= s->size && s->in_scratch;
+	/* An access relative to a slot on the stack uses r10 itself. A slot's address has one definition by construction. */
+	vec_for(b, &f->blocks)
+		vec_for(k, &(*b)->insns)
+			if (k->op == IR_SLOT)
+				slot_of[k->d] = k;
+	vec_for(b, &f->blocks) {
+		vec_for(k, &(*b)->insns) {
+			struct ir_insn *def = k->a ? slot_of[k->a] : NULL;
+
+			if (!def || f->slots.at[def->index].in_scratch)
+				continue;
+			if (k->op == IR_LOAD || k->op == IR_STORE || k->op == IR_ATOMIC_ADD) {
+				k->imm += def->imm + f->slots.at[def->index].off;
+				k->on_stack = true;
+				k->a = 0;
+			}
+		}
+	}
+	mark = find_op(f, IR_SCRATCH, &block, &at);
+	if (mark) {
+		base = mark->d;
+		if (needs_scratch)
+			acquire(f, block, at, scratch_sz, cpu_cnt);
+		else
+			remove_insn(f->blocks.at[block], at);
+	}
+	BUG_ON(needs_scratch && !base);
+	while ((i = find_op(f, IR_UNSCRATCH, &block, &at))) {
+		if (needs_scratch)
+			*i = (struct ir_insn){ .op = IR_STORE, .a = i->a, .size = 8, .b = opnd_imm(0), .span = i->span };
+		else
+			remove_insn(f->blocks.at[block], at);
+	}
+	/* Scratch slots become base + offset; stack slots keep their op, which emit() turns into r10 + offset. */
+	vec_for(b, &f->blocks) {
+		vec_for(k, &(*b)->insns) {
+			if (k->op != IR_SLOT)
+				continue;
+			if (f->slots.at[k->index].in_scratch)
+				*k = (struct ir_insn){ .op = IR_ADD, .d = k->d, .a = base, .span = k->span,
+						       .b = opnd_imm(k->imm + f->slots.at[k->index].off) };
+			else
+				k->imm += f->slots.at[k->index].off;
+		}
+	}
+}

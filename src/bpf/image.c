@@ -1,0 +1,198 @@
+/* Building the image: maps are laid out, units lowered, and everything that depends on all of them (the size of the scratch area, of the
+ * constants) decided, before the code is finished. */
+#include "bpf/image.h"
+
+#include "bpf/backend.h"
+#include "ir/lower.h"
+#include "kern/uapi.h"
+
+static u32 take(u32 *at, u32 size, u32 align)
+{
+	u32 off = ALIGN_UP(*at, align);
+
+	*at = off + size;
+	return off;
+}
+
+static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
+{
+	bool is_agg = type_is_agg(m->val);
+
+	m->flag_off = take(shared, 1, 1);
+	m->max_entries = m->decl ? m->decl->max_entries : c->config.max_map_keys;
+	if (m->has_key) {
+		m->storage = is_agg ? MAP_HASH_PERCPU : MAP_HASH;
+		m->lost_off = take(shared, 8, 8);
+	} else if (is_agg) {
+		m->storage = MAP_SCALAR_PERCPU;
+		m->data_off = take(cpu, m->val->size, 8);
+	} else {
+		m->storage = MAP_SCALAR;
+		m->data_off = take(shared, ALIGN_UP(MAX(1, m->val->size), 8), 8);
+	}
+}
+
+static u32 hash_type(const struct map *m)
+{
+	bool is_lru = m->decl && strstr(m->decl->kind, "lru"), is_percpu = m->storage == MAP_HASH_PERCPU;
+
+	if (is_lru)
+		return is_percpu ? BPF_MAP_TYPE_LRU_PERCPU_HASH : BPF_MAP_TYPE_LRU_HASH;
+	return is_percpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH;
+}
+
+/* "@start" is "start" to the kernel's tools; names have at most 15 letters. */
+static const char *kernel_name(struct compile *c, const char *name)
+{
+	char *s = arena_strndup(c->arena, name[1] ? name + 1 : "anon", MIN(15, strlen(name[1] ? name + 1 : "anon")));
+
+	return s;
+}
+
+static void lay_out_maps(struct compile *c)
+{
+	struct image *img = c->image;
+	u32 shared = sizeof(struct data_head), cpu = 0;
+
+	img->data.cpu_cnt = pow2_up(c->target->ncpus);
+	vec_for(m, &c->maps)
+		lay_out_map(c, *m, &shared, &cpu);
+	img->data.shared_sz = ALIGN_UP(shared, 64);
+	img->data.cpu_sz = ALIGN_UP(cpu, 64);
+	img->data.total_sz = img->data.shared_sz + img->data.cpu_cnt * img->data.cpu_sz;
+	for (u32 i = 0; i < MAP_IDX_USER; i++)
+		avec_push(c->arena, &img->maps, (struct image_map){});
+	vec_for(pm, &c->maps) {
+		struct map *m = *pm;
+
+		if (!m->has_key)
+			continue;
+		m->image_map = img->maps.cnt;
+		avec_push(c->arena, &img->maps,
+			  (struct image_map){
+				  .name = kernel_name(c, m->name),
+				  .type = hash_type(m),
+				  .key_sz = MAX(1, m->key->size),
+				  .value_sz = MAX(1, m->val->size),
+				  .max_entries = m->max_entries,
+				  /* Elements are allocated when they are needed: start-up does not pay for keys that never come. */
+				  .flags = m->decl && strstr(m->decl->kind, "lru") ? 0 : BPF_F_NO_PREALLOC,
+				  .map = m,
+			  });
+	}
+}
+
+/* Bytes of the event ring: a power of two of pages. */
+static u32 ring_size(const struct compile *c)
+{
+	u64 pages = c->config.perf_rb_pages;
+
+	return pages ? pow2_up(MAX(1, MIN(pages, 1 << 18))) * 4096 : 1 << 20;
+}
+
+static void make_fixed_maps(struct compile *c, u32 scratch_sz)
+{
+	struct image *img = c->image;
+	struct image_map *m = img->maps.at;
+
+	m[MAP_IDX_DATA] = (struct image_map){ .name = "sonde_data", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4, .value_sz = img->data.total_sz,
+					      .max_entries = 1, .flags = BPF_F_MMAPABLE };
+	if (img->recs.cnt)
+		m[MAP_IDX_RING] = (struct image_map){ .name = "sonde_ring", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = ring_size(c) };
+	vec_for(r, &img->recs)
+		if ((*r)->is_ctrl)
+			m[MAP_IDX_CTRL] = (struct image_map){ .name = "sonde_ctrl", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = 64 * 1024 };
+	if (scratch_sz)
+		m[MAP_IDX_SCRATCH] = (struct image_map){ .name = "sonde_scratch", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4,
+							 .value_sz = scratch_sz * SCRATCH_LEVELS * img->data.cpu_cnt, .max_entries = 1 };
+	if (img->const_sz)
+		m[MAP_IDX_CONST] = (struct image_map){ .name = "sonde_const", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4,
+						       .value_sz = ALIGN_UP(img->const_sz, 8), .max_entries = 1, .flags = BPF_F_RDONLY_PROG,
+						       .init = img->const_data, .init_sz = img->const_sz };
+}
+
+static void must_be_sound(const struct ir_func *f, const char *after)
+{
+	const char *why = ir_verify(f);
+
+	if (why)
+		BUG("%s: after %s: %s", f->name, after, why);
+}
+
+static bool finish(struct compile *c, struct unit *u, struct ir_func *f, u32 scratch_sz)
+{
+	struct image_prog prog = { .unit = u };
+	u8 *reg;
+
+	frame_expand(f, scratch_sz, c->image->data.cpu_cnt);
+	ir_simplify(f);
+	must_be_sound(f, "frame_expand");
+	reg = regalloc(f, &prog.stack_sz);
+	if (!reg) {
+		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe needs more than the %d bytes of stack that a program has", STACK_SZ);
+		diag_hint(c->diag, "use fewer variables at the same time, or split it into several probes");
+		return false;
+	}
+	if (!emit(c->arena, f, reg, &prog)) {
+		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe is too long for one program");
+		diag_hint(c->diag, "split it into several probes on the same event");
+		return false;
+	}
+	avec_push(c->arena, &c->image->progs, prog);
+	return true;
+}
+
+bool image_build(struct compile *c)
+{
+	struct ir_func **funcs = arena_alloc(c->arena, (c->units.cnt + 1) * sizeof(*funcs));
+	u32 scratch_sz = 0, before = c->diag->error_cnt;
+
+	c->image = arena_new(c->arena, struct image);
+	c->image->compile = c;
+	lay_out_maps(c);
+	for (u32 i = 0; i < c->units.cnt; i++) {
+		funcs[i] = lower_unit(c, c->units.at[i]);
+		must_be_sound(funcs[i], "lowering");
+		ir_simplify(funcs[i]);
+		must_be_sound(funcs[i], "simplification");
+		if (c->ir_text)
+			ir_print(funcs[i], c->ir_text);
+		scratch_sz = MAX(scratch_sz, frame_layout(funcs[i]));
+	}
+	if (c->diag->error_cnt != before)
+		return false;
+	for (u32 i = 0; i < c->units.cnt; i++)
+		if (!finish(c, c->units.at[i], funcs[i], scratch_sz))
+			return false;
+	make_fixed_maps(c, scratch_sz);
+	return true;
+}
+
+void image_print(const struct image *img, struct sbuf *out)
+{
+	for (u32 i = 0; i < img->maps.cnt; i++) {
+		const struct image_map *m = &img->maps.at[i];
+
+		if (m->type)
+			sbuf_printf(out, "map %u %s type %u key %u value %u entries %u flags 0x%x\n", i, m->name, m->type, m->key_sz, m->value_sz,
+				    m->max_entries, m->flags);
+	}
+	vec_for(p, &img->progs) {
+		u32 line = 0;
+
+		sbuf_printf(out, "prog %s (%u instructions, %u bytes of stack)\n", p->unit->name, p->insn_cnt, p->stack_sz);
+		for (u32 i = 0; i < p->insn_cnt; i++) {
+			for (; line < p->line_cnt && p->lines[line].insn <= i; line++) {
+				u32 row, col;
+
+				diag_locate(img->compile->diag, p->lines[line].span, &row, &col);
+				sbuf_printf(out, "; line %u:%u\n", row, col);
+			}
+			sbuf_printf(out, "%4u: ", i);
+			insn_print(&p->insns[i], out);
+			sbuf_putc(out, '\n');
+			if (p->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW))
+				i++;
+		}
+	}
+}

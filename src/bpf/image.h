@@ -1,0 +1,111 @@
+/* The result of a compilation: programs, maps, records, sites. It holds everything that the kernel (kern/object.h) or the interpreter
+ * (vm/vm.h) needs to run the script and that run/ needs to understand what comes back.
+ *
+ * Instructions refer to maps by index: an LD_IMM64 whose src_reg is BPF_PSEUDO_MAP_FD or BPF_PSEUDO_MAP_VALUE has the index into
+ * image.maps in its first imm; the loader replaces it by a file descriptor. Calls of subprograms (src_reg BPF_PSEUDO_CALL) are relative
+ * within the program already.
+ */
+#pragma once
+
+#include "lang/compile.h"
+
+struct fmt;
+
+/* One BPF instruction, as the kernel has it. */
+struct insn {
+	u8 code;
+	u8 dst : 4, src : 4;
+	s16 off;
+	s32 imm;
+};
+
+/* The first maps of every image. */
+enum { MAP_IDX_DATA, MAP_IDX_RING, MAP_IDX_CTRL, MAP_IDX_SCRATCH, MAP_IDX_CONST /* literals and tables, read-only */, MAP_IDX_USER };
+
+struct image_map {
+	const char *name;      /* at most 15 characters, as the kernel wants */
+	u32 type;              /* enum bpf_map_type of kern/uapi.h; 0: this image does not need it */
+	u32 key_sz, value_sz, max_entries, flags;
+	const void *init;      /* array maps: initial bytes of the value, or NULL */
+	u32 init_sz;
+	const struct map *map; /* the script's map, or NULL */
+};
+
+/* The data map's value (an mmapable array of one entry):
+ *
+ *   struct data_head | shared scalars | pad to 64 | CPU 0's part | CPU 1's part | …
+ *
+ * cpu_cnt is a power of two, so that `cpu & (cpu_cnt - 1)` indexes safely. */
+struct data_head {
+	u64 start_ns;      /* boot clock when tracing began: elapsed */
+	u64 lost_events;   /* records that did not fit the ring */
+	u64 lost_ctrl;     /* control records that fit neither ring */
+	u64 scratch_busy;  /* runs given up because too many programs were nested on one CPU */
+	u64 exiting;       /* set by exit(): later events are of no interest */
+	u64 reserved[3];
+};
+
+struct data_layout {
+	u32 shared_sz; /* head and shared scalars, multiple of 64 */
+	u32 cpu_sz;    /* each CPU's part, multiple of 64; 0: none */
+	u32 cpu_cnt;
+	u32 total_sz;
+};
+
+struct line_info {
+	u32 insn;
+	struct span span;
+};
+
+struct image_prog {
+	const struct unit *unit;
+	struct insn *insns;
+	u32 insn_cnt;
+	struct line_info *lines;
+	u32 line_cnt;
+	vec(u32) func_starts; /* first instruction of each subprogram; [0] is 0 */
+	u32 stack_sz;
+};
+
+/* Records: what programs send. In the ring each starts with its id; the fixed part follows, then the tail: the bytes of its variable
+ * fields, one after the other. A variable field has its byte count (u32) at its offset in the fixed part. */
+struct rec_head {
+	u32 id;  /* index into image.recs */
+	u32 pad;
+	/* Only in the control ring: the data ring's producer position, so that the order of both can be restored, is the u64 that follows. */
+};
+
+struct rec_field {
+	const struct type *type;
+	u32 off; /* from the start of the record, head included */
+	bool is_var;
+};
+
+struct rec {
+	const struct fn *fn;
+	struct span span;
+	struct rec_field *fields;
+	u32 field_cnt;
+	u32 fixed_sz; /* head included */
+	const struct fmt *fmt; /* printf family */
+	const char *text;      /* time(): format; join(): separator */
+	const struct map *map; /* print, clear, zero */
+	s64 num[2];            /* print: top, div */
+	bool is_ctrl;          /* must not get lost */
+};
+
+struct image {
+	struct compile *compile;
+	vec(struct image_map) maps;
+	vec(struct image_prog) progs;
+	vec(struct rec *) recs;
+	struct data_layout data;
+	u8 *const_data; /* literals and tables: the value of MAP_IDX_CONST */
+	u32 const_sz, const_cap;
+	u32 max_rec_sz;
+};
+
+/* Lowers, optimises and emits all units of a checked script. */
+bool image_build(struct compile *c);
+/* -d ir is printed on the way (NULL: not); -d bpf from the image. */
+void image_print(const struct image *img, struct sbuf *out);

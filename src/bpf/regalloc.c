@@ -1,0 +1,340 @@
+/* Linear-scan register allocation.
+ *
+ * Instructions are numbered in layout order; instruction n reads at position 2n and writes at 2n + 1. A virtual register has one interval,
+ * from its first to its last position, widened over every block where it is live in or out. Intervals are visited by their start; each
+ * takes a free machine register that nothing inside the interval destroys: a call destroys r0–r5, so a value that lives across one
+ * goes to r6–r9. Hints make moves vanish: a value that dies as argument k of a call wants r<k>, a sum wants the register of its left side.
+ *
+ * When no register is left, the cheapest interval is spilled: each of its uses gets a short-lived register loaded from the stack (or
+ * computed again, where that is one instruction), and the scan starts over. The verifier follows spilled pointers, as long as they are
+ * stored whole and aligned.
+ */
+#include "bpf/backend.h"
+
+enum { R_CNT = 10, NO_REG = 255 };
+enum { CALLER_SAVED = 0x3f };
+
+struct interval {
+	u32 start, end; /* positions; start > end: never used */
+	u16 forbidden;  /* machine registers that something inside destroys */
+	u8 reg;
+	s8 hint;
+	u32 weight;     /* uses and definitions */
+	bool is_fresh;  /* made for a spilled value: must not be spilled itself */
+	vreg same_as;   /* wants the register of this one */
+};
+
+struct alloc {
+	struct ir_func *f;
+	struct interval *iv;
+	u32 iv_cnt;
+	bool *fresh; /* by vreg, survives restarts */
+	u32 fresh_cap;
+	bool *dropped; /* spilled already */
+};
+
+static u16 usable_regs(void)
+{
+	return CALLER_SAVED | (((1u << CALLEE_SAVED_CNT) - 1) << 6);
+}
+
+static void touch(struct interval *iv, u32 pos)
+{
+	iv->start = MIN(iv->start, pos);
+	iv->end = MAX(iv->end, pos);
+}
+
+static bool is_commutative(enum ir_op op)
+{
+	return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR;
+}
+
+static bool is_two_address(enum ir_op op)
+{
+	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_ZEXT || op == IR_SEXT || op == IR_BSWAP || op == IR_MOV;
+}
+
+static void build_intervals(struct alloc *al)
+{
+	struct ir_func *f = al->f;
+	u32 pos = 0;
+
+	al->iv_cnt = f->vreg_cnt + 1;
+	al->iv = arena_alloc(f->arena, al->iv_cnt * sizeof(*al->iv));
+	for (u32 v = 0; v < al->iv_cnt; v++)
+		al->iv[v] = (struct interval){ .start = UINT32_MAX, .hint = -1, .reg = NO_REG };
+	ir_liveness(f);
+	vec_for(pb, &f->blocks) {
+		struct ir_block *b = *pb;
+		u32 first = pos;
+
+		vec_for(i, &b->insns) {
+			vreg uses[8];
+			u32 n = ir_uses(i, uses);
+
+			for (u32 u = 0; u < n; u++) {
+				touch(&al->iv[uses[u]], pos);
+				al->iv[uses[u]].weight++;
+			}
+			/* d = a - b is done as d = a; d -= b: b must outlive the move. */
+			if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
+				touch(&al->iv[i->b.r], pos + 2);
+			/* The old value replaces the operand in its register: the address must not be there. */
+			if (i->op == IR_FETCH_ADD)
+				touch(&al->iv[i->a], pos + 2);
+			if (i->d) {
+				touch(&al->iv[i->d], pos + 1);
+				al->iv[i->d].weight++;
+				if (is_two_address(i->op))
+					al->iv[i->d].same_as = i->a;
+				if (i->op == IR_FETCH_ADD)
+					al->iv[i->d].same_as = i->b.r;
+				if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG)
+					al->iv[i->d].hint = 0;
+				if (i->op == IR_CTX)
+					al->iv[i->d].hint = 1;
+			}
+			for (u32 k = 0; k < i->arg_cnt; k++)
+				if (!i->args[k].is_imm)
+					al->iv[i->args[k].r].hint = k + 1;
+			if (i->op == IR_RET && !i->b.is_imm)
+				al->iv[i->b.r].hint = 0;
+			if (i->op == IR_CMPXCHG)
+				al->iv[i->c].hint = 0;
+			pos += 2;
+		}
+		for (u32 v = 1; v < al->iv_cnt; v++) {
+			if (b->live_in[v / 64] >> (v % 64) & 1)
+				touch(&al->iv[v], first);
+			if (b->live_out[v / 64] >> (v % 64) & 1)
+				touch(&al->iv[v], pos);
+		}
+	}
+	/* What is destroyed on the way. */
+	pos = 0;
+	vec_for(pb, &f->blocks) {
+		vec_for(i, &(*pb)->insns) {
+			if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG) {
+				u16 destroyed = i->op == IR_CMPXCHG ? 1 : CALLER_SAVED;
+
+				for (u32 v = 1; v < al->iv_cnt; v++)
+					if (al->iv[v].start < pos && al->iv[v].end > pos)
+						al->iv[v].forbidden |= destroyed;
+				/* address and new value are read after r0 was set up */
+				if (i->op == IR_CMPXCHG) {
+					if (i->a)
+						al->iv[i->a].forbidden |= 1;
+					al->iv[i->b.r].forbidden |= 1;
+				}
+			}
+			/* The context arrives in r1 and is taken by the first instruction; nothing else can be there before. */
+			pos += 2;
+		}
+	}
+	for (u32 v = 1; v < al->iv_cnt; v++)
+		al->iv[v].is_fresh = v < al->fresh_cap && al->fresh[v];
+}
+
+static int by_start(const void *a, const void *b, void *ctx)
+{
+	const struct interval *iv = ctx;
+	vreg x = *(const vreg *)a, y = *(const vreg *)b;
+
+	if (iv[x].start != iv[y].start)
+		return iv[x].start < iv[y].start ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Cheap per position of register pressure that goes away: the best to spill has the smallest. */
+static u64 spill_cost(const struct interval *iv)
+{
+	if (iv->is_fresh)
+		return UINT64_MAX;
+	return ((u64)iv->weight << 20) / (iv->end - iv->start + 1);
+}
+
+static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
+{
+	const struct interval *like = iv->same_as ? &al->iv[iv->same_as] : NULL;
+
+	if (!free)
+		return NO_REG;
+	if (iv->hint >= 0 && (free >> iv->hint & 1))
+		return iv->hint;
+	if (like && like->reg != NO_REG && (free >> like->reg & 1))
+		return like->reg;
+	/* r1–r5 from the top down: the low ones are wanted as arguments soonest. r0 last among them: results arrive there. */
+	for (int r = 5; r >= 1; r--)
+		if (free >> r & 1)
+			return r;
+	for (u8 r = 6; r < R_CNT; r++)
+		if (free >> r & 1)
+			return r;
+	return 0;
+}
+
+/* One scan. Returns 0, or the register to spill. */
+static vreg scan(struct alloc *al)
+{
+	vreg *order = arena_alloc(al->f->arena, al->iv_cnt * sizeof(*order));
+	vreg *active = arena_alloc(al->f->arena, al->iv_cnt * sizeof(*active));
+	u32 cnt = 0, active_cnt = 0;
+
+	for (vreg v = 1; v < al->iv_cnt; v++)
+		if (al->iv[v].start <= al->iv[v].end)
+			order[cnt++] = v;
+	qsort_r(order, cnt, sizeof(*order), by_start, al->iv);
+	for (u32 n = 0; n < cnt; n++) {
+		struct interval *iv = &al->iv[order[n]];
+		u16 free = usable_regs() & ~iv->forbidden;
+		u32 kept = 0;
+
+		for (u32 k = 0; k < active_cnt; k++) {
+			struct interval *o = &al->iv[active[k]];
+
+			if (o->end < iv->start)
+				continue;
+			active[kept++] = active[k];
+			free &= ~(1u << o->reg);
+		}
+		active_cnt = kept;
+		iv->reg = pick(al, iv, free);
+		if (iv->reg == NO_REG) {
+			vreg victim = order[n];
+
+			for (u32 k = 0; k < active_cnt; k++) {
+				struct interval *o = &al->iv[active[k]];
+
+				if (!(iv->forbidden >> o->reg & 1) && spill_cost(o) < spill_cost(&al->iv[victim]))
+					victim = active[k];
+			}
+			if (al->iv[victim].is_fresh)
+				BUG("register allocation of %s does not converge", al->f->name);
+			return victim;
+		}
+		active[active_cnt++] = order[n];
+	}
+	return 0;
+}
+
+static bool is_cheap(enum ir_op op)
+{
+	return op == IR_IMM || op == IR_MAP || op == IR_MAPVAL || op == IR_SLOT;
+}
+
+static vreg fresh_vreg(struct alloc *al)
+{
+	vreg v = ir_vreg(al->f);
+
+	if (v >= al->fresh_cap) {
+		u32 cap = 2 * v + 64;
+		bool *grown = arena_alloc(al->f->arena, cap);
+
+		if (al->fresh_cap)
+			memcpy(grown, al->fresh, al->fresh_cap);
+		al->fresh = grown;
+		al->fresh_cap = cap;
+	}
+	al->fresh[v] = true;
+	return v;
+}
+
+static void rename_uses(struct ir_insn *i, vreg from, vreg to)
+{
+	if (i->a == from)
+		i->a = to;
+	if (!i->b.is_imm && i->b.r == from)
+		i->b.r = to;
+	if (i->c == from)
+		i->c = to;
+	for (u32 k = 0; k < i->arg_cnt; k++)
+		if (!i->args[k].is_imm && i->args[k].r == from)
+			i->args[k].r = to;
+}
+
+static void spill(struct alloc *al, vreg v)
+{
+	struct ir_func *f = al->f;
+	struct ir_insn *only_def = NULL, again;
+	u32 def_cnt = 0;
+	s64 off = 0;
+
+	vec_for(b, &f->blocks) {
+		vec_for(i, &(*b)->insns) {
+			if (i->d == v) {
+				def_cnt++;
+				only_def = i;
+			}
+		}
+	}
+	bool is_again = def_cnt == 1 && is_cheap(only_def->op);
+
+	if (is_again) {
+		again = *only_def;
+	} else {
+		f->stack_sz += 8;
+		off = -(s64)f->stack_sz;
+	}
+	vec_for(pb, &f->blocks) {
+		struct ir_block *b = *pb;
+		vec(struct ir_insn) old = { b->insns.at, b->insns.cnt, b->insns.cap };
+
+		b->insns.at = NULL;
+		b->insns.cnt = b->insns.cap = 0;
+		vec_for(src, &old) {
+			struct ir_insn i = *src;
+			vreg uses[8], t = 0;
+			u32 n = ir_uses(&i, uses);
+			bool reads = false;
+
+			for (u32 u = 0; u < n; u++)
+				reads |= uses[u] == v;
+			if (reads) {
+				t = fresh_vreg(al);
+				if (is_again) {
+					struct ir_insn copy = again;
+
+					copy.d = t;
+					copy.span = i.span;
+					avec_push(f->arena, &b->insns, copy);
+				} else {
+					avec_push(f->arena, &b->insns,
+						  (struct ir_insn){ .op = IR_LOAD, .d = t, .on_stack = true, .imm = off, .size = 8, .span = i.span });
+				}
+				rename_uses(&i, v, t);
+			}
+			if (i.d == v && is_again)
+				continue; /* the definition itself is not needed any more */
+			if (i.d == v) {
+				i.d = fresh_vreg(al);
+				avec_push(f->arena, &b->insns, i);
+				avec_push(f->arena, &b->insns,
+					  (struct ir_insn){ .op = IR_STORE, .on_stack = true, .imm = off, .size = 8, .b = opnd_reg(i.d), .span = i.span });
+				continue;
+			}
+			avec_push(f->arena, &b->insns, i);
+		}
+	}
+}
+
+u8 *regalloc(struct ir_func *f, u32 *stack_sz)
+{
+	struct alloc al = { .f = f };
+	u8 *reg;
+	vreg v;
+
+	for (;;) {
+		build_intervals(&al);
+		v = scan(&al);
+		if (!v)
+			break;
+		spill(&al, v);
+		if (f->stack_sz > STACK_SZ)
+			return NULL;
+	}
+	reg = arena_alloc(f->arena, al.iv_cnt);
+	for (v = 1; v < al.iv_cnt; v++)
+		reg[v] = al.iv[v].reg;
+	*stack_sz = f->stack_sz;
+	return reg;
+}

@@ -1,0 +1,43 @@
+/* The command line. */
+#pragma once
+
+#include "base/sbuf.h"
+#include "lang/compile.h"
+#include "run/session.h"
+
+enum option_id {
+	OPT_FIRST = 0x100, /* above every letter */
+#define OPTION_ROW(id, letter, name, arg, doc) id,
+#include "cli/option.def"
+#undef OPTION_ROW
+	OPT_END
+};
+
+struct option_info {
+	enum option_id id;
+	char letter;
+	const char *name, *arg, *doc;
+};
+extern const struct option_info option_table[];
+extern const u32 option_cnt;
+
+enum debug_stage { DEBUG_AST = 1, DEBUG_TYPES = 2, DEBUG_IR = 4, DEBUG_BPF = 8 };
+
+struct cli {
+	const char *program;     /* -e */
+	const char *script_path; /* "-": standard input */
+	char **params;
+	u32 param_cnt;
+	bool list, check, info, no_warnings, unsafe;
+	const char *list_pattern;
+	u32 debug;
+	struct session_opts run;
+};
+
+/* Returns -1 to go on, or the exit status when everything was said (--help, bad usage). */
+int cli_parse(struct cli *cli, int argc, char **argv);
+
+void help_print(struct sbuf *out);
+/* A page of the reference, from the tables; false if there is no such page. */
+bool doc_print(const char *page, struct sbuf *out);
+int info_print(void);

@@ -1,0 +1,30 @@
+/* --info: what a report of a problem should say. */
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "cli/cli.h"
+#include "kern/btf.h"
+#include "kern/feature.h"
+#include "kern/machine.h"
+#include "probe/provider.h"
+
+int info_print(void)
+{
+	const struct provider *p;
+	struct utsname u;
+	u32 online = 0;
+	u32 *cpus = machine_online(&online);
+
+	free(cpus);
+	uname(&u);
+	printf("System\n  OS: %s %s %s\n  Arch: %s\n  CPUs: %u online, %u possible\n\n", u.sysname, u.release, u.version, u.machine, online,
+	       machine_cpus());
+	printf("Build\n  version: v%s\n\nKernel features\n", SONDE_VERSION);
+	for (u32 f = 0; f < KF_CNT; f++)
+		printf("  %-16s %-3s  %s\n", kern_feature_name(f), kern_has(f) ? "yes" : "no", kern_feature_doc(f));
+	printf("\nProbe types\n ");
+	for (u32 i = 0; (p = provider_at(i)); i++)
+		printf(" %s", p->name);
+	printf("\n");
+	return 0;
+}

@@ -1,0 +1,204 @@
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "out/sink.h"
+
+const struct option_info option_table[] = {
+#define OPTION_ROW(id, letter, name, arg, doc) { id, letter, name, arg, doc },
+#include "cli/option.def"
+#undef OPTION_ROW
+};
+const u32 option_cnt = ARRAY_CNT(option_table);
+
+static const char *const debug_words[] = { "ast", "types", "ir", "bpf" };
+
+static bool parse_stages(const char *text, u32 *stages)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		u32 found = 0;
+
+		for (u32 i = 0; i < ARRAY_CNT(debug_words); i++)
+			if (strlen(debug_words[i]) == n && !strncmp(debug_words[i], text, n))
+				found = 1u << i;
+		if (n == 3 && !strncmp(text, "all", 3))
+			found = DEBUG_AST | DEBUG_TYPES | DEBUG_IR | DEBUG_BPF;
+		if (!found) {
+			fprintf(stderr, "ERROR: -d takes ast, types, ir, bpf or all, not '%.*s'\n", (int)n, text);
+			return false;
+		}
+		*stages |= found;
+		text += n + (text[n] == ',');
+	}
+	return true;
+}
+
+static bool parse_pid(const char *text, u32 *pid)
+{
+	char *end, path[64];
+	unsigned long v = strtoul(text, &end, 0);
+
+	if (*end || !*text || v == 0 || v > 0x400000) {
+		fprintf(stderr, "ERROR: -p takes the number of a process, not '%s'\n", text);
+		return false;
+	}
+	snprintf(path, sizeof(path), "/proc/%lu", v);
+	if (access(path, F_OK)) {
+		fprintf(stderr, "ERROR: there is no process %lu\n", v);
+		return false;
+	}
+	*pid = v;
+	return true;
+}
+
+static int usage(const char *msg)
+{
+	if (msg)
+		fprintf(stderr, "ERROR: %s\n", msg);
+	fputs("HINT: sonde --help shows how it is used\n", stderr);
+	return 1;
+}
+
+static int print_text(void (*fn)(struct sbuf *))
+{
+	struct sbuf b = {};
+
+	fn(&b);
+	fputs(sbuf_str(&b), stdout);
+	sbuf_release(&b);
+	return 0;
+}
+
+static int print_doc(const char *page)
+{
+	struct sbuf b = {};
+	bool ok = doc_print(page, &b);
+
+	fputs(sbuf_str(&b), stdout);
+	sbuf_release(&b);
+	return ok ? 0 : usage("--print-doc knows man, functions, probes, config, options and errors");
+}
+
+static enum option_id by_letter(int got)
+{
+	if (got > OPT_FIRST && got < OPT_END)
+		return got;
+	for (u32 i = 0; i < option_cnt; i++)
+		if (option_table[i].letter && option_table[i].letter == got)
+			return option_table[i].id;
+	return OPT_FIRST;
+}
+
+/* One option; -1 to go on. */
+static int take_option(struct cli *cli, enum option_id id)
+{
+	switch (id) {
+	case OPT_EXECUTE:
+		cli->program = optarg;
+		return -1;
+	case OPT_LIST:
+		cli->list = true;
+		return -1;
+	case OPT_CMD:
+		cli->run.cmd = optarg;
+		return -1;
+	case OPT_PID:
+		return parse_pid(optarg, &cli->run.pid) ? -1 : 1;
+	case OPT_OUTPUT:
+		cli->run.output_path = optarg;
+		return -1;
+	case OPT_FORMAT:
+		if (!sink_find(optarg))
+			return usage("-f takes text or json");
+		cli->run.format = optarg;
+		return -1;
+	case OPT_BUFFER:
+		if (!str_eq(optarg, "line") && !str_eq(optarg, "full") && !str_eq(optarg, "none"))
+			return usage("-B takes line, full or none");
+		cli->run.buffering = optarg;
+		return -1;
+	case OPT_QUIET:
+		cli->run.quiet = true;
+		return -1;
+	case OPT_VERBOSE:
+		cli->run.verbose = true;
+		return -1;
+	case OPT_UNSAFE:
+		cli->unsafe = true;
+		return -1;
+	case OPT_CHECK:
+		cli->check = true;
+		return -1;
+	case OPT_DRY_RUN:
+		cli->run.dry_run = true;
+		return -1;
+	case OPT_VM:
+		cli->run.use_vm = true;
+		return -1;
+	case OPT_DEBUG:
+		return parse_stages(optarg, &cli->debug) ? -1 : 1;
+	case OPT_NO_WARNINGS:
+		cli->no_warnings = true;
+		return -1;
+	case OPT_INFO:
+		cli->info = true;
+		return -1;
+	case OPT_DOC:
+		return print_doc(optarg);
+	case OPT_HELP:
+		return print_text(help_print);
+	case OPT_VERSION:
+		puts("sonde v" SONDE_VERSION);
+		return 0;
+	case OPT_FIRST:
+	case OPT_END:
+		break;
+	}
+	return usage(NULL);
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv)
+{
+	struct option longs[ARRAY_CNT(option_table) + 1] = {};
+	char shorts[2 * ARRAY_CNT(option_table) + 1];
+	u32 n = 0, long_cnt = 0;
+	int got;
+
+	for (u32 i = 0; i < option_cnt; i++) {
+		const struct option_info *o = &option_table[i];
+
+		if (o->letter) {
+			shorts[n++] = o->letter;
+			if (*o->arg)
+				shorts[n++] = ':';
+		}
+		if (*o->name)
+			longs[long_cnt++] = (struct option){ o->name, *o->arg ? required_argument : no_argument, NULL, o->id };
+	}
+	shorts[n] = 0;
+	while ((got = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		int status = take_option(cli, by_letter(got));
+
+		if (status >= 0)
+			return status;
+	}
+	if (cli->run.cmd && cli->run.pid)
+		return usage("-c and -p exclude each other");
+	if (cli->list && !cli->program && optind < argc) {
+		/* A pattern, unless it is the path of a script. */
+		if (!strchr(argv[optind], ':') && !strchr(argv[optind], '*') && !access(argv[optind], R_OK))
+			cli->script_path = argv[optind++];
+		else
+			cli->list_pattern = argv[optind++];
+	} else if (!cli->program && !cli->list && !cli->info) {
+		if (optind >= argc)
+			return usage("there is no program to run");
+		cli->script_path = argv[optind++];
+	}
+	cli->params = argv + optind;
+	cli->param_cnt = argc - optind;
+	return -1;
+}

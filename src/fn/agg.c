@@ -1,0 +1,238 @@
+/* Map functions: aggregations. A slot holds one CPU's share (lang/type.h has the layout); zeroes mean "nothing yet". Updates are atomic,
+ * because an interrupt on the same CPU may update the same slot. */
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "lang/check.h"
+#include "lang/type.h"
+
+static struct val never_lowered(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	BUG("%s() outside of an assignment", e->call.name);
+}
+
+static vreg slot_addr(struct lower *l, struct mem slot)
+{
+	return slot.off > INT16_MAX - 16 ? lower_addr(l, slot) : slot.base;
+}
+
+static s64 slot_off(struct mem slot)
+{
+	return slot.off > INT16_MAX - 16 ? 0 : slot.off;
+}
+
+static void check_count(struct check *k, struct expr *e)
+{
+	e->type = type_agg(check_arena(k), T_COUNT, false);
+}
+
+static void update_count(struct lower *l, struct expr *e, struct mem slot)
+{
+	ir_atomic_add(&l->b, slot_addr(l, slot), slot_off(slot), 8, opnd_imm(1));
+}
+
+static void check_signed_agg(struct check *k, struct expr *e, enum type_kind kind)
+{
+	const struct type *t = e->call.args[0]->type;
+
+	/* Literals count as signed. */
+	e->type = type_agg(check_arena(k), kind, t->is_flexible || t->is_signed);
+}
+
+static void check_sum(struct check *k, struct expr *e)
+{
+	check_signed_agg(k, e, T_SUM);
+}
+
+static void update_sum(struct lower *l, struct expr *e, struct mem slot)
+{
+	struct opnd v = lower_scalar(l, e->call.args[0]);
+
+	ir_atomic_add(&l->b, slot_addr(l, slot), slot_off(slot), 8, v);
+}
+
+static void check_min(struct check *k, struct expr *e)
+{
+	check_signed_agg(k, e, T_MIN);
+}
+
+static void check_max(struct check *k, struct expr *e)
+{
+	check_signed_agg(k, e, T_MAX);
+}
+
+/* Raises the slot's rank (run/agg.h) by compare-and-exchange. Only an interrupt on this CPU can come in between, so a few tries are plenty. */
+static void update_extreme(struct lower *l, struct expr *e, struct mem slot)
+{
+	enum { TRIES = 4 };
+	bool is_min = e->type->kind == T_MIN, is_signed = e->type->is_signed;
+	struct ir_block *loop = ir_block_new(l->b.f), *try = ir_block_new(l->b.f), *again = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg rank = lower_reg(l, e->call.args[0]), base, tries = ir_vreg(l->b.f), cur, seen;
+	s64 off;
+
+	if (is_signed)
+		rank = ir_alu(&l->b, IR_XOR, rank, opnd_reg(ir_imm(&l->b, INT64_MIN)));
+	if (is_min)
+		rank = ir_alu(&l->b, IR_XOR, rank, opnd_imm(-1));
+	base = slot_addr(l, slot);
+	off = slot_off(slot);
+	ir_store(&l->b, base, off + 8, 8, opnd_imm(1));
+	ir_mov_to(&l->b, tries, opnd_imm(TRIES));
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	cur = ir_load(&l->b, base, off, 8);
+	ir_br(&l->b, C_UGE, cur, opnd_reg(rank), done, try);
+	ir_place(&l->b, try);
+	seen = ir_cmpxchg(&l->b, base, off, cur, rank);
+	ir_br(&l->b, C_EQ, seen, opnd_reg(cur), done, again);
+	ir_place(&l->b, again);
+	ir_alu_to(&l->b, IR_ADD, tries, tries, opnd_imm(-1));
+	ir_br(&l->b, C_NE, tries, opnd_imm(0), loop, done);
+	ir_place(&l->b, done);
+}
+
+static void check_avg(struct check *k, struct expr *e)
+{
+	check_signed_agg(k, e, T_AVG);
+}
+
+static void check_stats(struct check *k, struct expr *e)
+{
+	check_signed_agg(k, e, T_STATS);
+}
+
+static void update_total(struct lower *l, struct expr *e, struct mem slot)
+{
+	struct opnd v = lower_scalar(l, e->call.args[0]);
+	vreg base = slot_addr(l, slot);
+
+	ir_atomic_add(&l->b, base, slot_off(slot), 8, v);
+	ir_atomic_add(&l->b, base, slot_off(slot) + 8, 8, opnd_imm(1));
+}
+
+static void check_hist(struct check *k, struct expr *e)
+{
+	u64 bits = e->call.arg_cnt > 1 ? e->call.args[1]->num.value : 0;
+
+	if (bits > 5) {
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "hist() takes 0 to 5 extra bits (%llu provided)", (unsigned long long)bits);
+		e->type = &type_error;
+		return;
+	}
+	e->type = type_hist(check_arena(k), bits);
+}
+
+static void add_to_bucket(struct lower *l, struct mem slot, vreg bucket)
+{
+	vreg at = ir_alu(&l->b, IR_SHL, bucket, opnd_imm(3));
+
+	at = ir_alu(&l->b, IR_ADD, slot.base, opnd_reg(at));
+	ir_atomic_add(&l->b, slot_addr(l, (struct mem){ .base = at, .off = slot.off }), slot_off(slot), 8, opnd_imm(1));
+}
+
+/* The position of the highest bit of v (v > 0), by halving, without branches, so that the verifier walks it once and knows that it is
+ * below 64:  if v >= 2^s { v >>= s; pos += s }  is  t = (2^s - 1 - v) >> 63 << log2(s); v >>= t; pos |= t. */
+static vreg log2_of(struct lower *l, vreg v)
+{
+	vreg pos = 0;
+
+	for (int s = 32; s; s /= 2) {
+		vreg limit = ir_imm(&l->b, (1ll << s) - 1);
+		vreg t = ir_alu(&l->b, IR_SHR, ir_alu(&l->b, IR_SUB, limit, opnd_reg(v)), opnd_imm(63));
+
+		t = ir_alu(&l->b, IR_SHL, t, opnd_imm(__builtin_ctz(s)));
+		if (s > 1)
+			v = ir_alu(&l->b, IR_SHR, v, opnd_reg(t));
+		pos = pos ? ir_alu(&l->b, IR_OR, pos, opnd_reg(t)) : t;
+	}
+	return pos;
+}
+
+static void update_hist(struct lower *l, struct expr *e, struct mem slot)
+{
+	u32 k = e->type->hist.bits;
+	struct ir_block *positive = ir_block_new(l->b.f), *small = ir_block_new(l->b.f), *large = ir_block_new(l->b.f), *count = ir_block_new(l->b.f);
+	vreg v = lower_reg(l, e->call.args[0]), bucket = ir_vreg(l->b.f), pos, low;
+
+	ir_mov_to(&l->b, bucket, opnd_imm(0));
+	ir_br(&l->b, C_SLT, v, opnd_imm(0), count, positive);
+	ir_place(&l->b, positive);
+	ir_br(&l->b, C_ULT, v, opnd_imm(1 << k), small, large);
+	ir_place(&l->b, small);
+	ir_alu_to(&l->b, IR_ADD, bucket, v, opnd_imm(1));
+	ir_jmp(&l->b, count);
+	ir_place(&l->b, large);
+	/* 1 + 2^k + (pos - k) * 2^k + the k bits below the highest one */
+	pos = log2_of(l, v);
+	if (k) {
+		pos = ir_alu(&l->b, IR_SUB, pos, opnd_imm(k)); /* v >= 2^k: not negative */
+		pos = ir_alu(&l->b, IR_AND, pos, opnd_imm(63)); /* which the verifier does not know */
+		low = ir_alu(&l->b, IR_AND, ir_alu(&l->b, IR_SHR, v, opnd_reg(pos)), opnd_imm((1 << k) - 1));
+		pos = ir_alu(&l->b, IR_OR, ir_alu(&l->b, IR_SHL, pos, opnd_imm(k)), opnd_reg(low));
+		/* pos - k is at most 63 - k */
+		struct ir_block *in = ir_block_new(l->b.f);
+
+		ir_br(&l->b, C_ULT, pos, opnd_imm((64 - k) << k), in, count);
+		ir_place(&l->b, in);
+	}
+	ir_alu_to(&l->b, IR_ADD, bucket, pos, opnd_imm(1 + (1 << k)));
+	ir_jmp(&l->b, count);
+	ir_place(&l->b, count);
+	add_to_bucket(l, slot, bucket);
+}
+
+static void check_lhist(struct check *k, struct expr *e)
+{
+	s64 min = e->call.args[1]->num.value, max = e->call.args[2]->num.value, step = e->call.args[3]->num.value;
+
+	if (step <= 0)
+		check_fail(k, e->call.args[3], E_ARG_TYPE, "lhist() step must be >= 1 (%lld provided)", (long long)step);
+	else if (min > max)
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "lhist() min must be less than max (provided min %lld and max %lld)", (long long)min, (long long)max);
+	else if (max - min < step)
+		check_fail(k, e->call.args[3], E_ARG_TYPE, "lhist() step is too large for the given range (provided step %lld for range %lld)", (long long)step, (long long)(max - min));
+	else if ((max - min) / step > 1000)
+		check_fail(k, e->call.args[3], E_ARG_TYPE, "lhist() too many buckets, must be <= 1000 (would need %lld)", (long long)((max - min) / step));
+	else {
+		e->type = type_lhist(check_arena(k), min, max, step);
+		return;
+	}
+	e->type = &type_error;
+}
+
+static void update_lhist(struct lower *l, struct expr *e, struct mem slot)
+{
+	const struct hist_shape *h = &e->type->hist;
+	struct ir_block *not_below = ir_block_new(l->b.f), *inside = ir_block_new(l->b.f), *above = ir_block_new(l->b.f), *count = ir_block_new(l->b.f);
+	vreg v = lower_reg(l, e->call.args[0]), bucket = ir_vreg(l->b.f), n;
+	struct opnd min = h->min == (s32)h->min ? opnd_imm(h->min) : opnd_reg(ir_imm(&l->b, h->min));
+	struct opnd max = h->max == (s32)h->max ? opnd_imm(h->max) : opnd_reg(ir_imm(&l->b, h->max));
+
+	ir_mov_to(&l->b, bucket, opnd_imm(0));
+	ir_br(&l->b, C_SLT, v, min, count, not_below);
+	ir_place(&l->b, not_below);
+	ir_br(&l->b, C_SGE, v, max, above, inside);
+	ir_place(&l->b, above);
+	ir_mov_to(&l->b, bucket, opnd_imm(h->bucket_cnt - 1));
+	ir_jmp(&l->b, count);
+	ir_place(&l->b, inside);
+	n = ir_alu(&l->b, IR_SUB, v, opnd_reg(lower_force(l, min)));
+	n = ir_alu(&l->b, IR_DIV, n, h->step == (s32)h->step ? opnd_imm(h->step) : opnd_reg(ir_imm(&l->b, h->step)));
+	ir_alu_to(&l->b, IR_ADD, bucket, n, opnd_imm(1));
+	/* what the comparisons above prove, but not to every verifier */
+	ir_br(&l->b, C_UGE, bucket, opnd_imm(h->bucket_cnt - 1), above, count);
+	ir_place(&l->b, count);
+	add_to_bucket(l, slot, bucket);
+}
+
+static const struct fn rows[] = {
+	{ "count", "() count", "how often it was called", "begin { @ = count() }", FN_AGG, check_count, never_lowered, update_count },
+	{ "sum", "(int n) sum", "the sum of all values", "begin { @ = sum(5) }", FN_AGG, check_sum, never_lowered, update_sum },
+	{ "min", "(int n) min", "the smallest value", "begin { @ = min(5) }", FN_AGG, check_min, never_lowered, update_extreme },
+	{ "max", "(int n) max", "the largest value", "begin { @ = max(5) }", FN_AGG, check_max, never_lowered, update_extreme },
+	{ "avg", "(int n) avg", "the average of all values", "begin { @ = avg(5) }", FN_AGG, check_avg, never_lowered, update_total },
+	{ "stats", "(int n) stats", "count, average and total of all values", "begin { @ = stats(5) }", FN_AGG, check_stats, never_lowered, update_total },
+	{ "hist", "(int n, ?lit bits) hist", "a histogram with buckets by powers of two; bits (0 to 5) makes them finer", "begin { @ = hist(5) }", FN_AGG, check_hist, never_lowered, update_hist },
+	{ "lhist", "(int n, lit min, lit max, lit step) lhist", "a histogram with buckets of equal width", "begin { @ = lhist(5, 0, 100, 10) }", FN_AGG, check_lhist, never_lowered, update_lhist },
+};
+
+FN_FAMILY(fn_aggregations, rows);

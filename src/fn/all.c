@@ -1,0 +1,43 @@
+/* The families of functions. Their rows are the only place where a function's name is written. */
+#include "fn/family.h"
+
+#include <ctype.h>
+
+static const struct fn_family *const families[] = {
+	&fn_builtins, &fn_output, &fn_maps, &fn_aggregations, &fn_memory, &fn_system,
+};
+
+const struct fn *fn_at(u32 i)
+{
+	for (u32 f = 0; f < ARRAY_CNT(families); f++) {
+		if (i < families[f]->cnt)
+			return &families[f]->rows[i];
+		i -= families[f]->cnt;
+	}
+	return NULL;
+}
+
+const struct fn *fn_find(const char *name, u32 *suffix)
+{
+	const struct fn *fn;
+
+	for (u32 i = 0; (fn = fn_at(i)); i++) {
+		size_t n = strlen(fn->name);
+
+		if (!(fn->flags & FN_SUFFIX)) {
+			if (str_eq(fn->name, name))
+				return fn;
+			continue;
+		}
+		/* The row is called argN, the word arg0. */
+		n--;
+		if (!strncmp(fn->name, name, n) && isdigit((u8)name[n])) {
+			char *end;
+
+			*suffix = strtoul(name + n, &end, 10);
+			if (!*end)
+				return fn;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,296 @@
+/* Builtins: what a probe knows of the moment it fires. */
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "probe/abi.h"
+#include "probe/provider.h"
+
+/* A helper without arguments, called once per run. */
+static vreg call_once(struct lower *l, u32 helper)
+{
+	static const char what;
+	vreg r = lower_known(l, &what, helper);
+
+	if (!r) {
+		r = ir_call(&l->b, helper, NULL, 0);
+		lower_know(l, &what, helper, r);
+	}
+	return r;
+}
+
+/* tgid << 32 | pid, of the initial namespace or, in two words, of the tracer's own. */
+static vreg pid_tgid(struct lower *l, bool want_tgid)
+{
+	static const char what;
+	const struct target *t = l->c->target;
+	struct mem ns;
+	vreg r;
+
+	if (!t->pidns_ino) {
+		r = call_once(l, HELPER_get_current_pid_tgid);
+		return want_tgid ? ir_alu(&l->b, IR_SHR, r, opnd_imm(32)) : ir_ext(&l->b, IR_ZEXT, r, 4);
+	}
+	r = lower_known(l, &what, want_tgid);
+	if (r)
+		return r;
+	ns = lower_temp(l, 8, 8); /* struct bpf_pidns_info { u32 pid, tgid; } */
+	lower_zero(l, ns, 8);
+	ir_call_of(&l->b, HELPER_get_ns_current_pid_tgid, opnd_imm(t->pidns_dev), opnd_imm(t->pidns_ino), opnd_reg(lower_addr(l, ns)), opnd_imm(8));
+	for (u32 i = 0; i < 2; i++)
+		lower_know(l, &what, i, ir_load(&l->b, ns.base, ns.off + 4 * i, 4));
+	return lower_known(l, &what, want_tgid);
+}
+
+vreg lower_pid(struct lower *l)
+{
+	return pid_tgid(l, true);
+}
+
+vreg lower_tid(struct lower *l)
+{
+	return pid_tgid(l, false);
+}
+
+static struct val lower_pid_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(lower_pid(l));
+}
+
+static struct val lower_tid_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(lower_tid(l));
+}
+
+static struct val lower_uid(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(ir_ext(&l->b, IR_ZEXT, call_once(l, HELPER_get_current_uid_gid), 4));
+}
+
+static struct val lower_gid(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(ir_alu(&l->b, IR_SHR, call_once(l, HELPER_get_current_uid_gid), opnd_imm(32)));
+}
+
+/* The clock goes on while the program runs: every use asks again. */
+static struct val lower_nsecs(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(ir_call(&l->b, HELPER_ktime_get_boot_ns, NULL, 0));
+}
+
+static struct val lower_elapsed(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	vreg now = ir_call(&l->b, HELPER_ktime_get_boot_ns, NULL, 0);
+	vreg start = ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, start_ns)), 0, 8);
+
+	return val_reg(ir_alu(&l->b, IR_SUB, now, opnd_reg(start)));
+}
+
+static struct val lower_cpu_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(lower_cpu(l));
+}
+
+static struct val lower_ncpus(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_imm(l->c->target->ncpus);
+}
+
+static struct val lower_rand(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(ir_ext(&l->b, IR_ZEXT, ir_call(&l->b, HELPER_get_prandom_u32, NULL, 0), 4));
+}
+
+static struct val lower_cgroup(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(call_once(l, HELPER_get_current_cgroup_id));
+}
+
+static struct val lower_numaid(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(call_once(l, HELPER_get_numa_node_id));
+}
+
+static struct val lower_jiffies(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(ir_call(&l->b, HELPER_jiffies64, NULL, 0));
+}
+
+static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	static const char what;
+	u32 slot = lower_known(l, &what, 0);
+	struct mem m;
+
+	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. */
+	if (dst && !slot) {
+		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
+		return val_mem(*dst);
+	}
+	if (!slot) {
+		slot = ir_slot_new(l->b.f, 16, 8) + 1;
+		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
+		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
+		lower_know(l, &what, 0, slot);
+	}
+	return val_mem((struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) });
+}
+
+static void check_curtask(struct check *k, struct expr *e)
+{
+	struct type_source *src = k->c->target->types;
+	const struct type *t = src ? src->find(src, "struct", "task_struct") : NULL;
+
+	e->type = t ? type_pointer(check_arena(k), t, AS_KERNEL) : &type_u64;
+}
+
+static struct val lower_curtask(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(call_once(l, HELPER_get_current_task));
+}
+
+/* What the probe's context offers. */
+
+static bool need(struct check *k, struct expr *e, u32 flag, const char *where)
+{
+	if (k->unit->provider->flags & flag)
+		return true;
+	check_fail(k, e, E_NOT_ALLOWED_HERE, "The %s builtin can only be used with %s probes", e->call.name, where);
+	return false;
+}
+
+static void check_argn(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if (!need(k, e, PROV_ARGN, "kprobe and uprobe")) {
+		if (k->unit->provider->flags & PROV_ARGS)
+			diag_hint(k->c->diag, "this probe names its arguments: args.NAME; `sonde -lv` shows them");
+		else if (k->unit->provider->flags & PROV_RETVAL)
+			diag_hint(k->c->diag, "arguments are gone when a function returns; keep them in a map at its entry");
+	} else if (e->call.suffix >= abi.arg_cnt) {
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers on %s", e->call.suffix, abi.arg_cnt, abi.name);
+		diag_hint(k->c->diag, "further ones are on the stack: *(uint64 *)(reg(\"sp\") + 8), …");
+	}
+}
+
+static struct val lower_argn(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return l->unit->provider->lower_argn(l, e->call.suffix);
+}
+
+static void check_retval(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if (!need(k, e, PROV_RETVAL, "kretprobe and uretprobe") && (k->unit->provider->flags & PROV_ARGS))
+		diag_hint(k->c->diag, "the result of a system call is args.ret of its sys_exit tracepoint");
+}
+
+static struct val lower_retval(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return l->unit->provider->lower_retval(l);
+}
+
+static void check_args(struct check *k, struct expr *e)
+{
+	if (!need(k, e, PROV_ARGS, "tracepoint"))
+		return;
+	if (!k->unit->args) {
+		check_fail(k, e, E_NO_ARGS, "the arguments of this probe are not known");
+		return;
+	}
+	e->type = k->unit->args;
+}
+
+static struct val lower_args(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	BUG("args is only lowered with a field");
+}
+
+static void check_ctx(struct check *k, struct expr *e)
+{
+	const struct provider *p = k->unit->provider;
+	struct type_source *src = k->c->target->types;
+	const struct type *t;
+
+	if (!need(k, e, PROV_CTX, "kprobe, uprobe, profile, interval, software and hardware")) {
+		if (p->flags & PROV_ARGS)
+			diag_hint(k->c->diag, "use args instead of ctx");
+		return;
+	}
+	t = src && p->ctx_struct ? src->find(src, "struct", p->ctx_struct) : NULL;
+	e->type = type_pointer(check_arena(k), t ? t : &type_void, AS_KERNEL);
+}
+
+static struct val lower_ctx_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(lower_ctx(l));
+}
+
+static void check_probe(struct check *k, struct expr *e)
+{
+	k->unit->uses_site = true;
+	e->type = &type_site_probe;
+}
+
+static void check_func(struct check *k, struct expr *e)
+{
+	k->unit->uses_site = true;
+	e->type = &type_site_func;
+	need(k, e, PROV_FUNC, "kprobe, kretprobe, uprobe and uretprobe");
+}
+
+static struct val lower_site_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return (struct val){ VAL_REG, .r = lower_site(l) };
+}
+
+static void check_reg(struct check *k, struct expr *e)
+{
+	const char *name = e->call.args[0]->str.s, *near;
+	u32 off;
+
+	e->type = &type_u64;
+	if (!need(k, e, PROV_REG, "kprobe, uprobe, profile, interval, software and hardware"))
+		return;
+	if (!abi_find_reg(name, &off)) {
+		near = abi_nearest_reg(name);
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "'%s' is not a register of %s", name, abi.name);
+		if (near)
+			diag_hint(k->c->diag, "did you mean \"%s\"?", near);
+	}
+}
+
+static struct val lower_reg_row(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	u32 off = 0;
+
+	abi_find_reg(e->call.args[0]->str.s, &off);
+	return l->unit->provider->lower_reg(l, off);
+}
+
+static const struct fn rows[] = {
+	{ "pid", "() uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace", "begin { @ = pid }", FN_WORD | FN_PURE, .lower = lower_pid_row },
+	{ "tid", "() uint32", "thread ID, in the tracer's PID namespace", "begin { @ = tid }", FN_WORD | FN_PURE, .lower = lower_tid_row },
+	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
+	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },
+	{ "nsecs", "() uint64", "nanoseconds since boot, time asleep included", "begin { @ = nsecs }", FN_WORD, .lower = lower_nsecs },
+	{ "elapsed", "() uint64", "nanoseconds since tracing began", "begin { @ = elapsed }", FN_WORD, .lower = lower_elapsed },
+	{ "cpu", "() uint64", "number of the processor", "begin { @ = cpu }", FN_WORD | FN_PURE, .lower = lower_cpu_row },
+	{ "ncpus", "() uint64", "how many processors the machine can have", "begin { @ = ncpus }", FN_WORD | FN_PURE, .lower = lower_ncpus },
+	{ "numaid", "() uint64", "number of the NUMA node", "begin { @ = numaid }", FN_WORD | FN_PURE, .lower = lower_numaid },
+	{ "jiffies", "() uint64", "the kernel's tick counter", "begin { @ = jiffies }", FN_WORD, .lower = lower_jiffies },
+	{ "comm", "() string[16]", "name of the current thread", "begin { @[comm] = count() }", FN_WORD | FN_PURE, .lower = lower_comm },
+	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask, lower_curtask },
+	{ "rand", "() uint64", "a random number of 32 bits", "begin { @ = rand % 6 }", FN_WORD, .lower = lower_rand },
+	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },
+	{ "argN", "() uint64", "argument number N of the traced function, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
+	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
+	{ "args", "() struct", "the named arguments of a tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
+	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD, check_ctx, lower_ctx_row },
+	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }", FN_WORD, check_probe, lower_site_row },
+	{ "func", "() string", "name of the traced function", "kprobe:vfs_* { @[func] = count() }", FN_WORD, check_func, lower_site_row },
+	{ "reg", "(strlit name) uint64", "a register of the interrupted code", "kprobe:vfs_read { @ = reg(\"sp\") }", 0, check_reg, lower_reg_row },
+};
+
+FN_FAMILY(fn_builtins, rows);

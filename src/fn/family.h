@@ -1,0 +1,19 @@
+/* Families of functions, one file each; all.c lists them. */
+#pragma once
+
+#include "fn/fn.h"
+
+#include <stdlib.h>
+
+struct fn_family {
+	const struct fn *rows;
+	u32 cnt;
+};
+
+#define FN_FAMILY(name, table) const struct fn_family name = { table, sizeof(table) / sizeof((table)[0]) }
+
+extern const struct fn_family fn_builtins, fn_output, fn_maps, fn_aggregations, fn_memory, fn_system;
+
+/* system() formats as printf() does. */
+void printf_check(struct check *k, struct expr *e);
+struct val printf_lower(struct lower *l, struct expr *e, const struct mem *dst);

@@ -1,0 +1,58 @@
+/* Builtins and functions of the language: one row each.
+ *
+ * To add one: write its row, check() if the signature does not say all, and lower() (and event(), if user space has to act on it) in the
+ * file of its family under fn/; families are listed in fn/all.c. The row's doc and example feed the reference, --help and the
+ * tests: the example is compiled by a test.
+ *
+ * A name is looked up in one place, fn_find(). Nothing compares function names.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct check;
+struct compile;
+struct expr;
+struct lower;
+struct mem;
+struct rec;
+struct session;
+struct type;
+struct val;
+
+enum fn_flags {
+	FN_WORD = 1 << 0,    /* may be written without parentheses (a builtin) */
+	FN_SUFFIX = 1 << 1,  /* the name ends in a number: argN */
+	FN_UNSAFE = 1 << 2,  /* needs --unsafe */
+	FN_AGG = 1 << 3,     /* a map function: only as `@m[k] = f(…)` */
+	FN_ASYNC = 1 << 4,   /* user space acts when it reads the event */
+	FN_PURE = 1 << 5,    /* one value per program run: computed once */
+	FN_CTRL = 1 << 7,    /* FN_ASYNC: its record must not get lost */
+	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
+	FN_SITE = 1 << 7,    /* depends on the site that fired: probe, func */
+};
+
+/* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.
+ * Kinds: int, ptr, str, lit (integer literal), strlit (string literal), map (the map itself), any. Alternatives with `|`.
+ *   "(ptr|int addr, ?int len) string"
+ * The result word is documentation; check() sets the real type, or the default is taken: none, int, uint32 … see fn_result(). */
+struct fn {
+	const char *name;
+	const char *sig;
+	const char *doc;     /* one sentence */
+	const char *example; /* a whole script */
+	u32 flags;
+	/* Called after the arguments were checked against the signature; sets call->type. NULL: result by signature. */
+	void (*check)(struct check *c, struct expr *call);
+	/* Generates code. dst: where the caller wants the value, or NULL; a value made elsewhere is copied by the caller. */
+	struct val (*lower)(struct lower *l, struct expr *call, const struct mem *dst);
+	/* FN_AGG: updates the aggregation whose memory starts at `slot`. */
+	void (*update)(struct lower *l, struct expr *call, struct mem slot);
+	/* FN_ASYNC: acts on one record. data is its payload, after the header. */
+	void (*event)(struct session *s, const struct rec *rec, const u8 *data, u32 len);
+};
+
+/* NULL if there is none. *suffix receives N of argN. */
+const struct fn *fn_find(const char *name, u32 *suffix);
+/* All rows, family by family: i = 0…; NULL past the last. */
+const struct fn *fn_at(u32 i);

@@ -1,0 +1,175 @@
+/* Functions on maps: removal, membership, size; and clear, zero, which user space does. */
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "run/session.h"
+
+/* The map access that `f(@m, key)` or the older `f(@m[key])` means, as an E_MAP with its key. Kept in call->note. */
+static struct expr *access_of(struct check *k, struct expr *call, struct expr *map, struct expr *key)
+{
+	struct expr *e = arena_new(check_arena(k), struct expr);
+
+	*e = (struct expr){ .kind = E_MAP, .span = call->span };
+	e->map.name = map->map.name;
+	e->map.key = key ? key : map->map.key;
+	e->map.is_ref = true;
+	check_map_key(k, e);
+	if (is_poisoned(e))
+		return NULL;
+	e->type = e->map.map->val ? e->map.map->val : &type_s64;
+	return e;
+}
+
+/* Several accesses in one call, as delete(@a[1], @a[2]) had before 0.22. */
+struct accesses {
+	struct expr **at;
+	u32 cnt;
+};
+
+static void check_delete(struct check *k, struct expr *e)
+{
+	struct accesses *list = arena_new(check_arena(k), struct accesses);
+	struct expr **args = e->call.args, *a;
+	bool all_maps = true;
+
+	e->type = &type_bool;
+	list->at = arena_alloc(check_arena(k), e->call.arg_cnt * sizeof(*list->at));
+	for (u32 i = 0; i < e->call.arg_cnt; i++)
+		all_maps &= args[i]->kind == E_MAP && args[i]->map.key;
+	if (all_maps && e->call.arg_cnt > 1) {
+		for (u32 i = 0; i < e->call.arg_cnt; i++) {
+			a = access_of(k, e, args[i], NULL);
+			if (!a)
+				goto bad;
+			list->at[list->cnt++] = a;
+		}
+	} else if (e->call.arg_cnt <= 2 && !(e->call.arg_cnt == 2 && args[0]->map.key)) {
+		a = access_of(k, e, args[0], e->call.arg_cnt == 2 ? args[1] : NULL);
+		if (!a)
+			goto bad;
+		if (!a->map.key && a->map.map->has_key) {
+			check_fail(k, e, E_ARG_COUNT, "delete() needs the key to delete from %s", a->map.name);
+			diag_hint(k->c->diag, "delete(%s, key) removes one entry; clear(%s) removes all", a->map.name, a->map.name);
+			return;
+		}
+		list->at[list->cnt++] = a;
+	} else {
+		check_fail(k, e, E_ARG_COUNT, "delete() takes a map and one key");
+		diag_hint(k->c->diag, "a key of several parts is written delete(@m, (a, b))");
+		return;
+	}
+	e->call.note = list;
+	return;
+bad:
+	e->type = &type_error;
+}
+
+static struct val lower_delete(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct accesses *list = e->call.note;
+	vreg r = 0;
+
+	for (u32 i = 0; i < list->cnt; i++)
+		lower_map_delete(l, list->at[i], &r);
+	return val_reg(r);
+}
+
+static void check_has_key(struct check *k, struct expr *e)
+{
+	struct expr *a = access_of(k, e, e->call.args[0], e->call.args[1]);
+
+	e->type = a ? &type_bool : &type_error;
+	e->call.note = a;
+}
+
+static struct val lower_has_key(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.note;
+	vreg p = lower_map_lookup(l, a->map.map, lower_map_key(l, a));
+	struct ir_block *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f);
+
+	/* Not the pointer itself: as a number it would depend on the kernel's addresses. */
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, done);
+	ir_place(&l->b, found);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
+/* The map that is meant, known or not: what clear() and friends are given. */
+static bool check_map_arg(struct check *k, struct expr *e)
+{
+	struct expr *a = e->call.args[0];
+
+	if (a->map.key) {
+		check_fail(k, a, E_ARG_TYPE, "%s() works on a whole map: leave the key away", e->call.name);
+		e->type = &type_error;
+		return false;
+	}
+	if (!a->map.map) {
+		if (k->is_last) {
+			check_fail(k, a, E_UNDEFINED_VARIABLE, "Undefined map: %s", a->map.name);
+			diag_hint(k->c->diag, "nothing is ever assigned to it");
+		}
+		e->type = k->is_last ? &type_error : &type_none;
+		return false;
+	}
+	return true;
+}
+
+static void check_len(struct check *k, struct expr *e)
+{
+	e->type = &type_s64;
+	if (!check_map_arg(k, e))
+		return;
+	if (!e->call.args[0]->map.map->has_key)
+		check_fail(k, e->call.args[0], E_ARG_TYPE, "len() expects a map with keys; %s has none", e->call.args[0]->map.name);
+}
+
+static struct val lower_len(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	vreg map = ir_map(&l->b, e->call.args[0]->map.map->image_map), cb = ir_count_cb(&l->b);
+
+	/* for_each returns how many elements it visited; the callback has nothing to do. */
+	return val_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(map), opnd_reg(cb), opnd_imm(0), opnd_imm(0)));
+}
+
+static void check_whole_map(struct check *k, struct expr *e)
+{
+	e->type = &type_none;
+	check_map_arg(k, e);
+}
+
+static struct val lower_map_event(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct rec *r = lower_rec_new(l, e);
+
+	r->map = e->call.args[0]->map.map;
+	lower_emit(l, r, NULL, 0);
+	return val_none();
+}
+
+static void event_clear(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	session_clear_map(s, rec->map);
+}
+
+static void event_zero(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	session_zero_map(s, rec->map);
+}
+
+static const struct fn rows[] = {
+	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", 0, check_delete, lower_delete },
+	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
+	{ "len", "(map m) int64", "number of entries of a map", "begin { @a[1] = 2; print(len(@a)) }", 0, check_len, lower_len },
+	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_clear },
+	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },
+};
+
+FN_FAMILY(fn_maps, rows);

@@ -1,0 +1,291 @@
+/* Reading memory: strings, buffers, symbols. */
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "probe/provider.h"
+
+static enum addr_space space_of_arg(const struct lower *l, const struct expr *a)
+{
+	enum addr_space as = a->type->kind == T_POINTER || a->type->kind == T_ARRAY ? a->type->as : l->unit->provider->as;
+
+	return as == AS_NONE ? AS_ANY : as;
+}
+
+static u32 read_str_helper(enum addr_space as)
+{
+	switch (as) {
+	case AS_USER: return HELPER_probe_read_user_str;
+	case AS_NONE: case AS_KERNEL: return HELPER_probe_read_kernel_str;
+	case AS_ANY: return HELPER_probe_read_str;
+	}
+	return HELPER_probe_read_str;
+}
+
+static void check_str(struct check *k, struct expr *e)
+{
+	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
+	u32 size = k->max_strlen;
+
+	/* str($1): the parameter's text, also when it looks like a number */
+	if (a->kind == E_INT && a->num.param) {
+		const char *text = k->c->params[a->num.param - 1];
+
+		a->kind = E_STR;
+		a->str.s = text;
+		a->str.len = strlen(text);
+		a->type = type_string(check_arena(k), a->str.len + 1);
+	} else if (a->kind == E_INT && a->num.is_missing_param) {
+		a->kind = E_STR;
+		a->str.s = "";
+		a->str.len = 0;
+		a->type = type_string(check_arena(k), 1);
+	}
+	if (a->kind == E_STR)
+		size = a->type->size;
+	if (n && expr_is_int(n)) {
+		if (!n->num.value || (s64)n->num.value < 0) {
+			check_fail(k, n, E_ARG_TYPE, "str() needs room for at least one byte (%lld given)", (long long)n->num.value);
+			e->type = &type_error;
+			return;
+		}
+		if (n->num.value > size && a->kind != E_STR)
+			diag_warn(k->c->diag, n->span, W_UNUSED, "str() reads at most max_strlen (%u) bytes", size);
+		size = MIN(size, n->num.value);
+	}
+	if (a->type->kind == T_ARRAY && a->type->elem->size != 1) {
+		check_fail(k, a, E_ARG_TYPE, "str() reads bytes; this is %s", type_str(check_arena(k), a->type));
+		e->type = &type_error;
+		return;
+	}
+	e->type = type_string(check_arena(k), size);
+}
+
+/* len = helper(dst, size, p); a failed read counts as empty. A string that fills the room may go on behind it: its last byte shows. */
+static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as)
+{
+	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg to = lower_addr(l, dst), len = ir_vreg(l->b.f), last;
+	struct mem at = dst;
+
+	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), size, opnd_reg(p))));
+	ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, good);
+	ir_place(&l->b, bad);
+	ir_store(&l->b, to, 0, 1, opnd_imm(0));
+	ir_mov_to(&l->b, len, opnd_imm(1));
+	ir_jmp(&l->b, good);
+	ir_place(&l->b, good);
+	if (!size.is_imm)
+		return len;
+	ir_br(&l->b, C_EQ, len, opnd_imm(cap), full, done);
+	ir_place(&l->b, full);
+	at.off += cap - 1;
+	last = ir_alu(&l->b, IR_ADD, p, opnd_imm(cap - 1));
+	lower_read(l, (struct mem){ .base = last, .as = as }, 1, at);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return len;
+}
+
+static struct val lower_str(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
+	u32 cap = e->type->size;
+	struct opnd size = opnd_imm(cap);
+	struct mem m;
+	struct val v;
+	vreg p;
+
+	if (a->kind == E_STR && (!n || expr_is_int(n))) {
+		m = dst ? *dst : lower_temp(l, cap, 8);
+		lower_store(l, a, e->type, m);
+		return val_mem(m);
+	}
+	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY) {
+		v = lower_expr(l, a, NULL);
+		BUG_ON(v.kind != VAL_MEM);
+		p = lower_addr(l, v.mem);
+		if (n || v.mem.as != AS_NONE || a->type->kind == T_ARRAY) {
+			enum addr_space as = v.mem.as == AS_NONE ? AS_KERNEL : v.mem.as;
+
+			m = dst ? *dst : lower_temp(l, cap, 8);
+			v = val_mem(m);
+			v.len = read_string(l, m, MIN(cap, a->type->size), opnd_imm(MIN(cap, a->type->size)), p, as);
+			return v;
+		}
+		return v;
+	}
+	p = lower_reg(l, a);
+	/* A length that is only known at run time is clipped to the room there is. */
+	if (n && !expr_is_int(n)) {
+		struct ir_block *clip = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+		vreg s = ir_vreg(l->b.f);
+
+		ir_mov_to(&l->b, s, lower_scalar(l, n));
+		ir_br(&l->b, C_ULE, s, opnd_imm(cap), fits, clip);
+		ir_place(&l->b, clip);
+		ir_mov_to(&l->b, s, opnd_imm(cap));
+		ir_jmp(&l->b, fits);
+		ir_place(&l->b, fits);
+		size = opnd_reg(s);
+	}
+	m = dst ? *dst : lower_temp(l, cap, 8);
+	v = val_mem(m);
+	v.len = read_string(l, m, cap, size, p, space_of_arg(l, a));
+	return v;
+}
+
+static void check_buf(struct check *k, struct expr *e)
+{
+	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
+	u32 cap = k->max_strlen - 4;
+
+	if (!n) {
+		if (a->type->kind != T_ARRAY && a->type->kind != T_STRING) {
+			check_fail(k, e, E_ARG_COUNT, "buf() needs a length for a %s", type_str(check_arena(k), a->type));
+			diag_hint(k->c->diag, "buf(%s, LENGTH)", "address");
+			return;
+		}
+		cap = MIN(cap, a->type->size);
+	} else if (expr_is_int(n)) {
+		if (!n->num.value) {
+			check_fail(k, n, E_ARG_TYPE, "buf() of no bytes");
+			e->type = &type_error;
+			return;
+		}
+		cap = MIN(cap, n->num.value);
+	}
+	e->type = type_buffer(check_arena(k), cap);
+}
+
+static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
+	u32 cap = e->type->cnt;
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8), src;
+	struct opnd len = opnd_imm(cap);
+	vreg to;
+
+	if (type_is_scalar(a->type)) {
+		src = (struct mem){ .base = lower_reg(l, a), .as = space_of_arg(l, a) };
+	} else {
+		struct val v = lower_expr(l, a, NULL);
+
+		src = v.mem;
+	}
+	if (n && !expr_is_int(n)) {
+		struct ir_block *clip = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+		vreg s = ir_vreg(l->b.f);
+
+		ir_mov_to(&l->b, s, lower_scalar(l, n));
+		ir_br(&l->b, C_ULE, s, opnd_imm(cap), fits, clip);
+		ir_place(&l->b, clip);
+		ir_mov_to(&l->b, s, opnd_imm(cap));
+		ir_jmp(&l->b, fits);
+		ir_place(&l->b, fits);
+		len = opnd_reg(s);
+	}
+	to = lower_addr(l, m);
+	ir_store(&l->b, to, 0, 4, len);
+	ir_call_of(&l->b, src.as == AS_USER ? HELPER_probe_read_user : src.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel,
+		   opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_imm(4))), len, opnd_reg(lower_addr(l, src)));
+	return val_mem(m);
+}
+
+static void check_kaddr(struct check *k, struct expr *e)
+{
+	const struct target *t = k->c->target;
+	const char *name = e->call.args[0]->str.s;
+	u64 addr = t->kaddr ? t->kaddr(t->kaddr_self, name) : 0;
+
+	if (!addr) {
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "Failed to resolve kernel symbol: %s", name);
+		diag_hint(k->c->diag, "/proc/kallsyms lists the symbols; without privileges it hides their addresses");
+		return;
+	}
+	expr_become_int(e, addr, false);
+	e->type = &type_u64;
+}
+
+static struct val lower_nothing(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	BUG("%s() is a constant", e->call.name);
+}
+
+static void check_ksym(struct check *k, struct expr *e)
+{
+	e->type = &type_ksym;
+}
+
+static struct val lower_same(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return (struct val){ VAL_REG, .r = lower_scalar(l, e->call.args[0]) };
+}
+
+static void check_kptr(struct check *k, struct expr *e)
+{
+	const struct type *t = e->call.args[0]->type;
+
+	e->type = type_pointer(check_arena(k), t->kind == T_POINTER ? t->elem : &type_void, AS_KERNEL);
+}
+
+static void check_uptr(struct check *k, struct expr *e)
+{
+	const struct type *t = e->call.args[0]->type;
+
+	e->type = type_pointer(check_arena(k), t->kind == T_POINTER ? t->elem : &type_void, AS_USER);
+}
+
+static void check_strncmp(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if ((s64)e->call.args[2]->num.value < 0)
+		check_fail(k, e->call.args[2], E_ARG_TYPE, "strncmp() cannot compare a negative number of bytes");
+}
+
+static struct val lower_strncmp(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	u64 n = e->call.args[2]->num.value;
+	struct ir_block *same = ir_block_new(l->b.f), *differ = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f);
+
+	if (!n)
+		return val_imm(0);
+	lower_string_branch(l, e->call.args[0], e->call.args[1], MIN(n, UINT32_MAX), true, same, differ);
+	ir_place(&l->b, differ);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, same);
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
+static void check_bswap(struct check *k, struct expr *e)
+{
+	const struct type *t = type_settle(e->call.args[0]->type);
+
+	e->type = type_int(t->size, false);
+}
+
+static struct val lower_bswap(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	vreg v = lower_reg(l, e->call.args[0]);
+
+	return val_reg(e->type->size == 1 ? v : ir_ext(&l->b, IR_BSWAP, v, e->type->size));
+}
+
+static const struct fn rows[] = {
+	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", 0, check_str, lower_str },
+	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left away for an array", "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
+	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0, check_kaddr, lower_nothing },
+	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address", "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },
+	{ "kptr", "(int|ptr addr) pointer", "the same address, in the kernel's memory", "begin { @ = kptr(1) }", 0, check_kptr, lower_same },
+	{ "uptr", "(int|ptr addr) pointer", "the same address, in the program's memory", "begin { @ = uptr(1) }", 0, check_uptr, lower_same },
+	{ "strncmp", "(str a, str b, lit n) uint64", "0 if the first n bytes of two strings are equal", "begin { if (strncmp(comm, \"so\", 2) == 0) { print(1) } }", 0, check_strncmp, lower_strncmp },
+	{ "bswap", "(int n) uint", "reverses the bytes of an integer", "begin { @ = bswap((uint16)80) }", 0, check_bswap, lower_bswap },
+};
+
+FN_FAMILY(fn_memory, rows);

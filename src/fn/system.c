@@ -1,0 +1,106 @@
+/* Functions that change the system: all of them need --unsafe. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/feature.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "lang/fmt.h"
+#include "probe/provider.h"
+#include "run/session.h"
+
+static void event_system(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	char chunk[4096];
+	size_t n;
+	FILE *p;
+
+	sbuf_reset(&s->text);
+	session_format(s, rec, data, len, &s->text);
+	fflush(s->out.file);
+	p = popen(sbuf_str(&s->text), "re");
+	if (!p) {
+		s->out.sink->report(&s->out, "runtime_error", rec->span, s->c->diag, "system(): the command could not be started");
+		return;
+	}
+	sbuf_reset(&s->text);
+	while ((n = fread(chunk, 1, sizeof(chunk), p)))
+		sbuf_add(&s->text, chunk, n);
+	pclose(p);
+	sbuf_putc(&s->text, '\n');
+	s->out.sink->text(&s->out, "syscall", sbuf_str(&s->text), s->text.len);
+}
+
+static int signal_number(const char *name)
+{
+	if (str_starts(name, "SIG"))
+		name += 3;
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) && str_eq(sigabbrev_np(i), name))
+			return i;
+	return 0;
+}
+
+static void check_signal(struct check *k, struct expr *e)
+{
+	struct expr *a = e->call.args[0];
+
+	e->type = &type_none;
+	if (!(k->unit->provider->flags & PROV_SIGNAL)) {
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "%s() can not be used with %s probes", e->call.name, k->unit->provider->name);
+		diag_hint(k->c->diag, "it needs a probe that runs in the process which gets the signal");
+		return;
+	}
+	if (a->kind == E_STR) {
+		int n = signal_number(a->str.s);
+
+		if (!n) {
+			check_fail(k, a, E_ARG_TYPE, "'%s' is not a signal", a->str.s);
+			e->type = &type_error;
+			return;
+		}
+		expr_become_int(a, n, false);
+	} else if (expr_is_int(a) && (a->num.value < 1 || a->num.value > 64)) {
+		check_fail(k, a, E_ARG_TYPE, "signals are numbered from 1 to 64 (%lld given)", (long long)a->num.value);
+		e->type = &type_error;
+	}
+}
+
+static struct val lower_signal(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	ir_call_of(&l->b, HELPER_send_signal, lower_scalar(l, e->call.args[0]));
+	return val_none();
+}
+
+static void check_override(struct check *k, struct expr *e)
+{
+	e->type = &type_none;
+	if (!(k->unit->provider->flags & PROV_OVERRIDE)) {
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "override() can only be used with kprobe probes");
+		return;
+	}
+	if (!(k->c->target->features >> KF_OVERRIDE & 1)) {
+		check_fail(k, e, E_KERNEL_FEATURE, "this kernel cannot override functions");
+		diag_hint(k->c->diag, "it needs CONFIG_BPF_KPROBE_OVERRIDE and CONFIG_FUNCTION_ERROR_INJECTION");
+	}
+}
+
+static struct val lower_override(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct opnd rc = lower_scalar(l, e->call.args[0]);
+
+	ir_call_of(&l->b, HELPER_override_return, opnd_reg(lower_ctx(l)), rc);
+	return val_none();
+}
+
+static const struct fn rows[] = {
+	{ "system", "(strlit format, …) none", "runs a shell command and prints its output", "begin { system(\"echo %d\", pid) }", FN_ASYNC | FN_UNSAFE, printf_check, printf_lower, .event = event_system },
+	{ "signal", "(int|strlit sig) none", "sends a signal to the current process", "kprobe:__x64_sys_getuid { signal(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal },
+	{ "override", "(int rc) none", "lets the probed function return rc without running", "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override },
+};
+
+FN_FAMILY(fn_system, rows);

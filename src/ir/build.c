@@ -1,0 +1,227 @@
+#include "ir/ir.h"
+
+struct ir_func *ir_func_new(struct arena *a, const char *name)
+{
+	struct ir_func *f = arena_new(a, struct ir_func);
+
+	f->arena = a;
+	f->name = name;
+	return f;
+}
+
+struct ir_block *ir_block_new(struct ir_func *f)
+{
+	return arena_new(f->arena, struct ir_block);
+}
+
+void ir_place(struct ir_build *b, struct ir_block *blk)
+{
+	blk->id = b->f->blocks.cnt;
+	avec_push(b->f->arena, &b->f->blocks, blk);
+	b->cur = blk;
+}
+
+vreg ir_vreg(struct ir_func *f)
+{
+	return ++f->vreg_cnt;
+}
+
+u32 ir_slot_new(struct ir_func *f, u32 size, u32 align)
+{
+	avec_push(f->arena, &f->slots, (struct ir_slot){ .size = size, .align = align, .open = f->clock++, .close = UINT32_MAX });
+	return f->slots.cnt - 1;
+}
+
+bool ir_is_closed(const struct ir_build *b)
+{
+	return b->cur->insns.cnt && ir_is_end(b->cur->insns.at[b->cur->insns.cnt - 1].op);
+}
+
+static void append(struct ir_build *b, struct ir_insn i)
+{
+	/* Code after a jump, as in `return; print(1);`: it goes into a block that nothing reaches. */
+	if (ir_is_closed(b))
+		ir_place(b, ir_block_new(b->f));
+	i.span = b->span;
+	avec_push(b->f->arena, &b->cur->insns, i);
+}
+
+vreg ir_imm(struct ir_build *b, s64 imm)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_IMM, .d = d, .imm = imm });
+	return d;
+}
+
+void ir_mov_to(struct ir_build *b, vreg d, struct opnd a)
+{
+	if (a.is_imm)
+		append(b, (struct ir_insn){ .op = IR_IMM, .d = d, .imm = a.imm });
+	else
+		append(b, (struct ir_insn){ .op = IR_MOV, .d = d, .a = a.r });
+}
+
+void ir_alu_to(struct ir_build *b, enum ir_op op, vreg d, vreg a, struct opnd rhs)
+{
+	append(b, (struct ir_insn){ .op = op, .d = d, .a = a, .b = rhs });
+}
+
+vreg ir_alu(struct ir_build *b, enum ir_op op, vreg a, struct opnd rhs)
+{
+	vreg d = ir_vreg(b->f);
+
+	ir_alu_to(b, op, d, a, rhs);
+	return d;
+}
+
+vreg ir_ext(struct ir_build *b, enum ir_op op, vreg a, u32 size)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = op, .d = d, .a = a, .size = size });
+	return d;
+}
+
+vreg ir_neg(struct ir_build *b, vreg a)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_NEG, .d = d, .a = a });
+	return d;
+}
+
+vreg ir_load(struct ir_build *b, vreg base, s64 off, u32 size)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_LOAD, .d = d, .a = base, .imm = off, .size = size });
+	return d;
+}
+
+void ir_store(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v)
+{
+	append(b, (struct ir_insn){ .op = IR_STORE, .a = base, .imm = off, .size = size, .b = v });
+}
+
+void ir_atomic_add(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v)
+{
+	if (v.is_imm)
+		v = opnd_reg(ir_imm(b, v.imm)); /* the instruction knows registers only */
+	append(b, (struct ir_insn){ .op = IR_ATOMIC_ADD, .a = base, .imm = off, .size = size, .b = v });
+}
+
+vreg ir_fetch_add(struct ir_build *b, vreg base, s64 off, struct opnd v)
+{
+	vreg d = ir_vreg(b->f);
+
+	if (v.is_imm)
+		v = opnd_reg(ir_imm(b, v.imm));
+	append(b, (struct ir_insn){ .op = IR_FETCH_ADD, .d = d, .a = base, .imm = off, .size = 8, .b = v });
+	return d;
+}
+
+vreg ir_cmpxchg(struct ir_build *b, vreg base, s64 off, vreg expected, vreg desired)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){
+			  .op = IR_CMPXCHG, .d = d, .a = base, .imm = off, .size = 8, .b = opnd_reg(desired), .c = expected });
+	return d;
+}
+
+vreg ir_ctx(struct ir_build *b)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_CTX, .d = d });
+	return d;
+}
+
+vreg ir_map(struct ir_build *b, u32 map)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_MAP, .d = d, .index = map });
+	return d;
+}
+
+vreg ir_mapval(struct ir_build *b, u32 map, s64 off)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_MAPVAL, .d = d, .index = map, .imm = off });
+	return d;
+}
+
+vreg ir_slot_addr(struct ir_build *b, u32 slot, s64 off)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_SLOT, .d = d, .index = slot, .imm = off });
+	return d;
+}
+
+vreg ir_count_cb(struct ir_build *b)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_COUNT_CB, .d = d });
+	return d;
+}
+
+vreg ir_call(struct ir_build *b, u32 helper, const struct opnd *args, u32 cnt)
+{
+	struct ir_insn i = { .op = IR_CALL, .d = ir_vreg(b->f), .imm = helper, .arg_cnt = cnt };
+
+	BUG_ON(cnt > ARRAY_CNT(i.args));
+	memcpy(i.args, args, cnt * sizeof(*args));
+	append(b, i);
+	return i.d;
+}
+
+vreg ir_append_scratch(struct ir_build *b, struct ir_block *none_left)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_SCRATCH, .d = d, .no = none_left });
+	return d;
+}
+
+void ir_append_unscratch(struct ir_build *b, vreg scratch)
+{
+	append(b, (struct ir_insn){ .op = IR_UNSCRATCH, .a = scratch });
+}
+
+void ir_jmp(struct ir_build *b, struct ir_block *to)
+{
+	append(b, (struct ir_insn){ .op = IR_JMP, .yes = to });
+}
+
+void ir_br(struct ir_build *b, enum ir_cond cond, vreg a, struct opnd rhs, struct ir_block *yes, struct ir_block *no)
+{
+	append(b, (struct ir_insn){ .op = IR_BR, .cond = cond, .a = a, .b = rhs, .yes = yes, .no = no });
+}
+
+void ir_ret(struct ir_build *b, struct opnd v)
+{
+	append(b, (struct ir_insn){ .op = IR_RET, .b = v });
+}
+
+enum ir_cond ir_cond_negate(enum ir_cond c)
+{
+	switch (c) {
+	case C_EQ: return C_NE;
+	case C_NE: return C_EQ;
+	case C_ULT: return C_UGE;
+	case C_ULE: return C_UGT;
+	case C_UGT: return C_ULE;
+	case C_UGE: return C_ULT;
+	case C_SLT: return C_SGE;
+	case C_SLE: return C_SGT;
+	case C_SGT: return C_SLE;
+	case C_SGE: return C_SLT;
+	case C_SET: break;
+	}
+	BUG("C_SET has no negation");
+}

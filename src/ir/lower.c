@@ -1,0 +1,551 @@
+/* Programs, statements, and the tools that all lowering uses. */
+#include "ir/lower.h"
+
+#include "bpf/image.h"
+#include "kern/uapi.h"
+#include "probe/provider.h"
+
+/* What is known */
+
+vreg lower_known(struct lower *l, const void *what, u64 key)
+{
+	vec_for(k, &l->known)
+		if (k->what == what && k->key == key)
+			return k->r;
+	return 0;
+}
+
+void lower_know(struct lower *l, const void *what, u64 key, vreg r)
+{
+	avec_push(l->c->arena, &l->known, (struct known){ what, key, r });
+}
+
+u32 lower_mark(const struct lower *l)
+{
+	return l->known.cnt;
+}
+
+void lower_forget(struct lower *l, u32 mark)
+{
+	l->known.cnt = mark;
+}
+
+/* Memory */
+
+struct mem lower_slot(struct lower *l, u32 size, u32 align)
+{
+	u32 slot = ir_slot_new(l->b.f, size, align);
+
+	return (struct mem){ .base = ir_slot_addr(&l->b, slot, 0) };
+}
+
+struct mem lower_temp(struct lower *l, u32 size, u32 align)
+{
+	u32 slot = ir_slot_new(l->b.f, size, align);
+
+	avec_push(l->c->arena, &l->temps, slot);
+	return (struct mem){ .base = ir_slot_addr(&l->b, slot, 0) };
+}
+
+/* Temporaries from `mark` on are free for others from here on. */
+static void close_temps(struct lower *l, u32 mark)
+{
+	u32 now = l->b.f->clock++;
+
+	for (u32 i = mark; i < l->temps.cnt; i++)
+		l->b.f->slots.at[l->temps.at[i]].close = now;
+	l->temps.cnt = mark;
+}
+
+vreg lower_force(struct lower *l, struct opnd o)
+{
+	return o.is_imm ? ir_imm(&l->b, o.imm) : o.r;
+}
+
+vreg lower_addr(struct lower *l, struct mem m)
+{
+	return m.off ? ir_alu(&l->b, IR_ADD, m.base, opnd_imm(m.off)) : m.base;
+}
+
+/* Offsets of instructions have 16 bits. */
+static struct mem near(struct lower *l, struct mem m, u32 size)
+{
+	if (m.off < INT16_MIN || m.off + (s64)size > INT16_MAX) {
+		m.base = lower_addr(l, m);
+		m.off = 0;
+	}
+	return m;
+}
+
+static void store_bytes(struct lower *l, struct mem m, u32 size, struct opnd v)
+{
+	m = near(l, m, size);
+	if (v.is_imm && v.imm != (s32)v.imm)
+		v = opnd_reg(ir_imm(&l->b, v.imm));
+	ir_store(&l->b, m.base, m.off, size, v);
+}
+
+enum { UNROLL_MAX = 128 };
+
+void lower_zero(struct lower *l, struct mem m, u32 size)
+{
+	u32 at = 0;
+
+	if (size > UNROLL_MAX) {
+		vreg zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, size));
+
+		ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, m)), opnd_imm(size), opnd_reg(zeroes));
+		return;
+	}
+	while (at < size) {
+		/* as wide as alignment and rest allow; the stack wants aligned accesses */
+		u32 w = 8;
+
+		while (w > size - at || (m.off + at) % w)
+			w /= 2;
+		store_bytes(l, (struct mem){ m.base, m.off + at }, w, opnd_imm(0));
+		at += w;
+	}
+}
+
+static u32 common_align(s64 a, s64 b, u32 left)
+{
+	u32 w = 8;
+
+	while (w > left || a % w || b % w)
+		w /= 2;
+	return w;
+}
+
+void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size)
+{
+	if (size > UNROLL_MAX || src.as != AS_NONE) {
+		lower_read(l, src, size, dst);
+		return;
+	}
+	for (u32 at = 0; at < size;) {
+		u32 w = common_align(src.off + at, dst.off + at, size - at);
+		struct mem from = near(l, (struct mem){ src.base, src.off + at }, w);
+		vreg v = ir_load(&l->b, from.base, from.off, w);
+
+		store_bytes(l, (struct mem){ dst.base, dst.off + at }, w, opnd_reg(v));
+		at += w;
+	}
+}
+
+static u32 read_helper(enum addr_space as)
+{
+	switch (as) {
+	case AS_NONE: case AS_KERNEL: return HELPER_probe_read_kernel;
+	case AS_USER: return HELPER_probe_read_user;
+	case AS_ANY: return HELPER_probe_read;
+	}
+	return HELPER_probe_read;
+}
+
+void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst)
+{
+	vreg from = lower_addr(l, src), to = lower_addr(l, dst);
+
+	ir_call_of(&l->b, read_helper(src.as), opnd_reg(to), opnd_imm(size), opnd_reg(from));
+}
+
+static vreg extend(struct lower *l, vreg v, const struct type *t)
+{
+	/* Loads extend with zeroes; the sign is left to do. */
+	if ((t->kind == T_INT || t->kind == T_ENUM) && t->is_signed && t->size < 8)
+		return ir_ext(&l->b, IR_SEXT, v, t->size);
+	return v;
+}
+
+vreg lower_load(struct lower *l, struct mem src, const struct type *t)
+{
+	BUG_ON(!type_is_scalar(t));
+	if (src.as != AS_NONE) {
+		struct mem tmp = lower_temp(l, 8, 8);
+
+		lower_read(l, src, t->size, tmp);
+		src = tmp;
+	}
+	src = near(l, src, t->size);
+	return extend(l, ir_load(&l->b, src.base, src.off, t->size), t);
+}
+
+vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 bit_off, u32 bit_sz)
+{
+	u32 bytes = (bit_off + bit_sz + 7) / 8;
+	struct mem tmp = lower_temp(l, 8, 8);
+	vreg v;
+
+	/* Bit-fields lie where they lie: fetch just their bytes, so that nothing behind the struct is touched. */
+	BUG_ON(bytes > 8);
+	store_bytes(l, tmp, 8, opnd_imm(0));
+	if (src.as == AS_NONE)
+		lower_copy(l, src, tmp, bytes);
+	else
+		lower_read(l, src, bytes, tmp);
+	v = ir_load(&l->b, tmp.base, tmp.off, 8);
+	v = ir_alu(&l->b, IR_SHL, v, opnd_imm(64 - bit_off - bit_sz));
+	return ir_alu(&l->b, t->is_signed ? IR_SAR : IR_SHR, v, opnd_imm(64 - bit_sz));
+}
+
+/* Constants */
+
+u32 lower_const(struct lower *l, const void *bytes, u32 len, u32 align)
+{
+	struct image *img = l->image;
+	u32 off = ALIGN_UP(img->const_sz, align);
+
+	for (u32 at = 0; at + len <= img->const_sz; at += align)
+		if (!memcmp(img->const_data + at, bytes, len))
+			return at;
+	if (off + len > img->const_cap) {
+		u32 cap = MAX(2 * img->const_cap, off + len + 256);
+		u8 *grown = arena_alloc(l->c->arena, cap);
+
+		if (img->const_sz)
+			memcpy(grown, img->const_data, img->const_sz);
+		img->const_data = grown;
+		img->const_cap = cap;
+	}
+	memcpy(img->const_data + off, bytes, len);
+	img->const_sz = off + len;
+	return off;
+}
+
+u32 lower_const_zeroes(struct lower *l, u32 len)
+{
+	return lower_const(l, arena_alloc(l->c->arena, len), len, 8);
+}
+
+u32 lower_table_u16(struct lower *l, const u16 *entries, u32 cnt)
+{
+	return lower_const(l, entries, cnt * sizeof(*entries), 8);
+}
+
+/* The program's surroundings */
+
+vreg lower_ctx(struct lower *l)
+{
+	return l->ctx;
+}
+
+vreg lower_cpu(struct lower *l)
+{
+	static const char what;
+	vreg r = lower_known(l, &what, 0);
+
+	if (!r) {
+		r = ir_call(&l->b, HELPER_get_smp_processor_id, NULL, 0);
+		lower_know(l, &what, 0, r);
+	}
+	return r;
+}
+
+vreg lower_cpu_data(struct lower *l)
+{
+	static const char what;
+	vreg r = lower_known(l, &what, 0);
+	const struct data_layout *d = &l->image->data;
+
+	if (!r) {
+		vreg off = ir_alu(&l->b, IR_AND, lower_cpu(l), opnd_imm(d->cpu_cnt - 1));
+
+		off = ir_alu(&l->b, IR_MUL, off, opnd_imm(d->cpu_sz));
+		r = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_DATA, d->shared_sz), opnd_reg(off));
+		lower_know(l, &what, 0, r);
+	}
+	return r;
+}
+
+struct opnd lower_site(struct lower *l)
+{
+	static const char what;
+	vreg r;
+
+	if (l->unit->site_cnt == 1)
+		return opnd_imm(l->unit->site_first);
+	if (l->unit->provider->lower_site)
+		return l->unit->provider->lower_site(l);
+	r = lower_known(l, &what, 0);
+	if (!r) {
+		r = ir_call_of(&l->b, HELPER_get_attach_cookie, opnd_reg(l->ctx));
+		lower_know(l, &what, 0, r);
+	}
+	return opnd_reg(r);
+}
+
+void lower_leave(struct lower *l)
+{
+	ir_jmp(&l->b, l->leave);
+}
+
+/* Statements */
+
+static void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
+{
+	if (type_is_scalar(v->type)) {
+		struct opnd o;
+
+		if (!v->home) {
+			v->home = ir_vreg(l->b.f);
+			v->in_memory = false;
+		}
+		o = lower_scalar(l, value);
+		/* A declared type cuts the value to its size; otherwise the variable's type holds every value given to it. */
+		if (v->is_fixed && v->type->size < 8 && type_is_integral(v->type) && v->type->kind != T_BOOL)
+			o = opnd_reg(ir_ext(&l->b, v->type->is_signed ? IR_SEXT : IR_ZEXT, lower_force(l, o), v->type->size));
+		ir_mov_to(&l->b, v->home, o);
+		return;
+	}
+	if (!v->home) {
+		v->home = ir_slot_new(l->b.f, MAX(1, v->type->size), 8) + 1;
+		v->in_memory = true;
+	}
+	lower_store(l, value, v->type, (struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) });
+}
+
+/* Zero: what a variable holds that was only declared. */
+static void lower_var_init(struct lower *l, struct var *v)
+{
+	if (!v->type)
+		return;
+	if (type_is_scalar(v->type)) {
+		if (!v->home)
+			v->home = ir_vreg(l->b.f);
+		ir_mov_to(&l->b, v->home, opnd_imm(0));
+	} else {
+		v->home = ir_slot_new(l->b.f, MAX(1, v->type->size), 8) + 1;
+		v->in_memory = true;
+		lower_zero(l, (struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) }, ALIGN_UP(v->type->size, 8));
+	}
+}
+
+static enum ir_op arith_op(enum binary_op op)
+{
+	switch (op) {
+	case BIN_ADD: return IR_ADD;
+	case BIN_SUB: return IR_SUB;
+	case BIN_MUL: return IR_MUL;
+	case BIN_DIV: return IR_DIV;
+	case BIN_MOD: return IR_MOD;
+	case BIN_AND: return IR_AND;
+	case BIN_OR: return IR_OR;
+	case BIN_XOR: return IR_XOR;
+	case BIN_SHL: return IR_SHL;
+	case BIN_SHR: return IR_SHR;
+	case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+		break;
+	}
+	BUG("%s is not arithmetic", binary_op_text[op]);
+}
+
+/* Division and modulo by zero give 1, and say so; shifts use the low six bits, as the machine does. */
+vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd b, struct span at)
+{
+	struct ir_block *zero, *good, *done;
+	vreg d;
+
+	if ((op != BIN_DIV && op != BIN_MOD) || (b.is_imm && b.imm)) {
+		if (b.is_imm && b.imm != (s32)b.imm)
+			b = opnd_reg(ir_imm(&l->b, b.imm));
+		return ir_alu(&l->b, arith_op(op), lower_force(l, a), b);
+	}
+	zero = ir_block_new(l->b.f);
+	good = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	d = ir_vreg(l->b.f);
+	a = opnd_reg(lower_force(l, a));
+	ir_br(&l->b, C_EQ, lower_force(l, b), opnd_imm(0), zero, good);
+	ir_place(&l->b, good);
+	ir_mov_to(&l->b, d, opnd_reg(ir_alu(&l->b, arith_op(op), a.r, opnd_reg(lower_force(l, b)))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, zero);
+	u32 mark = lower_mark(l);
+
+	lower_runtime_error(l, at, op == BIN_DIV ? "Divide by 0 detected. This can lead to unexpected results. 1 is being used as the result."
+						 : "Modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.");
+	lower_forget(l, mark);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return d;
+}
+
+static void lower_compound(struct lower *l, struct stmt *s)
+{
+	struct expr *t = s->assign.target, *value = s->assign.value;
+	enum binary_op op = s->assign.op;
+
+	if (t->kind == E_MAP && (op == BIN_ADD || op == BIN_SUB)) {
+		struct opnd delta = lower_scalar(l, value);
+
+		if (op == BIN_SUB)
+			delta = delta.is_imm ? opnd_imm(-delta.imm) : opnd_reg(ir_neg(&l->b, delta.r));
+		lower_map_add(l, t, delta, false);
+		return;
+	}
+	if (t->kind == E_MAP) {
+		/* the rest is read, computed, written */
+		struct expr *sum = arena_new(l->c->arena, struct expr);
+
+		*sum = (struct expr){ .kind = E_BINARY, .span = s->span, .type = &type_s64 };
+		sum->binary.op = op;
+		sum->binary.a = t;
+		sum->binary.b = value;
+		sum->binary.common = &type_s64;
+		lower_map_assign(l, t, sum);
+		return;
+	}
+	struct var *v = t->var.var;
+	struct opnd rhs = lower_scalar(l, value);
+
+	if (v->type->kind == T_POINTER && v->type->elem->size > 1)
+		rhs = opnd_reg(ir_alu(&l->b, IR_MUL, lower_force(l, rhs), opnd_imm(v->type->elem->size)));
+	ir_mov_to(&l->b, v->home, opnd_reg(lower_arith(l, op, opnd_reg(v->home), rhs, s->span)));
+}
+
+static void lower_if(struct lower *l, struct stmt *s)
+{
+	struct ir_block *yes = ir_block_new(l->b.f), *no = s->if_.no ? ir_block_new(l->b.f) : NULL, *done = ir_block_new(l->b.f);
+	u32 mark;
+
+	lower_branch(l, s->if_.cond, yes, no ? no : done);
+	mark = lower_mark(l);
+	ir_place(&l->b, yes);
+	lower_block(l, s->if_.yes);
+	lower_forget(l, mark);
+	ir_jmp(&l->b, done);
+	if (no) {
+		ir_place(&l->b, no);
+		lower_block(l, s->if_.no);
+		lower_forget(l, mark);
+		ir_jmp(&l->b, done);
+	}
+	ir_place(&l->b, done);
+}
+
+static void lower_stmt(struct lower *l, struct stmt *s)
+{
+	u32 temps = l->temps.cnt;
+
+	l->b.span = s->span;
+	switch (s->kind) {
+	case S_EXPR:
+	case S_DISCARD:
+		/* Without anybody to read it, x++ need not fetch the old value. */
+		if (s->expr->kind == E_INCDEC && s->expr->incdec.target->kind == E_MAP) {
+			s64 step = s->expr->type->kind == T_POINTER ? MAX(1, s->expr->type->elem->size) : 1;
+
+			lower_map_add(l, s->expr->incdec.target, opnd_imm(s->expr->incdec.is_dec ? -step : step), false);
+		} else {
+			lower_expr(l, s->expr, NULL);
+		}
+		break;
+	case S_ASSIGN:
+		if (s->assign.has_op)
+			lower_compound(l, s);
+		else if (s->assign.target->kind == E_MAP)
+			lower_map_assign(l, s->assign.target, s->assign.value);
+		else
+			lower_var_assign(l, s->assign.target->var.var, s->assign.value);
+		break;
+	case S_LET:
+		if (s->let.value)
+			lower_var_assign(l, s->let.var, s->let.value);
+		else
+			lower_var_init(l, s->let.var);
+		break;
+	case S_IF:
+		lower_if(l, s);
+		break;
+	case S_BLOCK:
+		lower_block(l, s->block);
+		break;
+	case S_RETURN:
+		if (s->expr) {
+			struct opnd v = lower_scalar(l, s->expr);
+
+			if (l->scratch)
+				ir_append_unscratch(&l->b, l->scratch);
+			ir_ret(&l->b, v);
+		} else {
+			lower_leave(l);
+		}
+		break;
+	}
+	close_temps(l, temps);
+}
+
+void lower_block(struct lower *l, struct block *b)
+{
+	for (u32 i = 0; i < b->cnt; i++)
+		lower_stmt(l, b->stmts[i]);
+}
+
+/* A predicate that works with long strings or buffers needs the scratch area before the body does. */
+static void find_big(struct expr *e, void *arg)
+{
+	if (e->type && !type_is_scalar(e->type) && e->type->size > 32)
+		*(bool *)arg = true;
+}
+
+static void take_scratch(struct lower *l)
+{
+	l->scratch = ir_append_scratch(&l->b, l->leave_plain);
+}
+
+static void lower_pid_filter(struct lower *l)
+{
+	struct ir_block *go_on = ir_block_new(l->b.f);
+	vreg pid = lower_pid(l);
+
+	ir_br(&l->b, C_EQ, pid, opnd_imm(l->c->target->filter_pid), go_on, l->leave_plain);
+	ir_place(&l->b, go_on);
+}
+
+struct ir_func *lower_unit(struct compile *c, struct unit *u)
+{
+	struct lower l = { .c = c, .image = c->image, .unit = u };
+	struct ir_func *f = ir_func_new(c->arena, u->name);
+	bool big_pred = false;
+	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;
+
+	f->is_main = true;
+	l.b = (struct ir_build){ .f = f, .span = u->probe->span };
+	l.leave = ir_block_new(f);
+	l.leave_plain = ir_block_new(f);
+	ir_place(&l.b, ir_block_new(f));
+	l.ctx = ir_ctx(&l.b);
+	if (u->provider->lower_entry)
+		u->provider->lower_entry(&l);
+	if (c->target->filter_pid && (u->provider->flags & PROV_PID_FILTER))
+		lower_pid_filter(&l);
+	if (u->pred)
+		expr_walk(u->pred, find_big, &big_pred);
+	if (big_pred)
+		take_scratch(&l);
+	vec_for(v, &u->vars)
+		if ((*v)->needs_init)
+			lower_var_init(&l, *v);
+	if (u->pred) {
+		struct ir_block *body = ir_block_new(f);
+
+		l.b.span = u->pred->span;
+		lower_branch(&l, u->pred, body, big_pred ? l.leave : l.leave_plain);
+		close_temps(&l, 0);
+		ir_place(&l.b, body);
+	}
+	if (!big_pred)
+		take_scratch(&l);
+	lower_block(&l, u->body);
+	if (!ir_is_closed(&l.b))
+		lower_leave(&l);
+	l.b.span = u->probe->span;
+	ir_place(&l.b, l.leave);
+	ir_append_unscratch(&l.b, l.scratch);
+	ir_jmp(&l.b, l.leave_plain);
+	ir_place(&l.b, l.leave_plain);
+	ir_ret(&l.b, opnd_imm(result));
+	return f;
+}

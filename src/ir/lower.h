@@ -1,0 +1,156 @@
+/* From the checked tree to intermediate code. The hooks of functions (fn/) and providers (probe/) generate code through this interface.
+ *
+ * A value is a register (scalars, extended to 64 bits by their type) or memory. Memory that the program can read directly (stack slot,
+ * scratch, map value, ring record) has as AS_NONE here; memory at a kernel or user address has as AS_KERNEL or AS_USER and is read by
+ * lower_read() at the moment it is needed, straight into its destination.
+ */
+#pragma once
+
+#include "ir/ir.h"
+#include "lang/compile.h"
+
+struct rec;
+
+/* Some bytes: at register base + off. */
+struct mem {
+	vreg base;
+	s64 off;
+	enum addr_space as; /* AS_NONE: ours */
+};
+
+enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
+
+struct val {
+	enum val_kind kind;
+	vreg len; /* VAL_MEM, a string: bytes up to and with its NUL, if known (at most the type's size) */
+	struct opnd r; /* VAL_REG */
+	struct mem mem; /* VAL_MEM */
+};
+
+static inline struct val val_none(void)
+{
+	return (struct val){};
+}
+
+static inline struct val val_reg(vreg r)
+{
+	return (struct val){ VAL_REG, .r = opnd_reg(r) };
+}
+
+static inline struct val val_imm(s64 imm)
+{
+	return (struct val){ VAL_REG, .r = opnd_imm(imm) };
+}
+
+static inline struct val val_mem(struct mem m)
+{
+	return (struct val){ VAL_MEM, .mem = m };
+}
+
+/* A value that is computed once per program run: pid_tgid, the CPU's part of the data map, … Valid while the code that computed it
+ * dominates the code that wants it: the list is cut back when a branch ends. */
+struct known {
+	const void *what; /* identity: a fn row, or the address of a static */
+	u64 key;
+	vreg r;
+};
+
+struct lower {
+	struct ir_build b; /* must be first: ir_*() take &l->b */
+	struct compile *c;
+	struct image *image;
+	struct unit *unit;
+	struct ir_block *leave;       /* ends the program: gives scratch back, returns */
+	struct ir_block *leave_plain; /* the same before scratch was taken */
+	vreg ctx;
+	vec(struct known) known;
+	vec(u32) temps;  /* slots of the statement at hand */
+	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
+	bool zero_tails; /* keys: bytes behind a string's end must be zero */
+	vec(struct pin { const struct expr *e; struct val v; }) pins;
+};
+
+/* Expressions. */
+struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst);
+struct opnd lower_scalar(struct lower *l, struct expr *e); /* e has a scalar type */
+vreg lower_reg(struct lower *l, struct expr *e);           /* the same, in a register */
+/* Writes the value of e, converted to type t, to dst. Padding inside is zeroed. */
+void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst);
+/* The value of e in memory of ours (a new slot if need be). */
+struct mem lower_mem(struct lower *l, struct expr *e);
+vreg lower_force(struct lower *l, struct opnd o); /* into a register */
+
+/* Evaluates e now; until lower_unpin(), lower_expr() gives this value instead of computing it again. */
+void lower_pin(struct lower *l, struct expr *e);
+void lower_unpin(struct lower *l, struct expr *e);
+
+/* Reads `size` bytes at a kernel or user address into dst; failed reads leave zeroes there and are counted. */
+void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst);
+/* Reads a scalar of type t at src, whatever its address space. */
+vreg lower_load(struct lower *l, struct mem src, const struct type *t);
+vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 bit_off, u32 bit_sz);
+void lower_zero(struct lower *l, struct mem m, u32 size);
+void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size);
+vreg lower_addr(struct lower *l, struct mem m); /* base + off in one register */
+
+/* Temporary memory, released for others when the enclosing statement ends. */
+struct mem lower_temp(struct lower *l, u32 size, u32 align);
+/* Memory that stays for the whole program. */
+struct mem lower_slot(struct lower *l, u32 size, u32 align);
+
+/* The address of a register in the context: ctx + off. */
+vreg lower_ctx(struct lower *l);
+/* Computed once: returns the register, or 0 when the caller has to compute it and call lower_know(). */
+vreg lower_known(struct lower *l, const void *what, u64 key);
+void lower_know(struct lower *l, const void *what, u64 key, vreg r);
+
+/* The start of this CPU's part of the data map. */
+vreg lower_cpu_data(struct lower *l);
+vreg lower_cpu(struct lower *l);
+/* Which site fired, as a number (constant where only one can). */
+struct opnd lower_site(struct lower *l);
+
+/* Read-only data, shared by equal contents: the offset in the value of map MAP_IDX_CONST. */
+u32 lower_const(struct lower *l, const void *bytes, u32 len, u32 align);
+u32 lower_const_zeroes(struct lower *l, u32 len);
+u32 lower_table_u16(struct lower *l, const u16 *entries, u32 cnt);
+
+/* Maps. */
+struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst);
+void lower_map_assign(struct lower *l, struct expr *target, struct expr *value);
+/* target += delta, exactly. Returns the old value if wanted. */
+vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old);
+/* The key of a map access, in memory, laid out for the map. */
+struct mem lower_map_key(struct lower *l, struct expr *e);
+void lower_map_delete(struct lower *l, struct expr *e, vreg *result);
+vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* NULL or the value's address */
+
+/* Strings. */
+/* Compares at most max_len bytes of two strings (up to a NUL) or arrays and goes to yes if they are equal. */
+void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 max_len, bool stop_at_nul, struct ir_block *yes,
+			 struct ir_block *no);
+vreg lower_to_bool(struct lower *l, struct opnd v);
+
+/* pid and tid in the tracer's namespace. */
+vreg lower_pid(struct lower *l);
+vreg lower_tid(struct lower *l);
+
+vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd b, struct span at);
+/* Sends a warning that names the place in the script. */
+void lower_runtime_error(struct lower *l, struct span at, const char *text);
+
+/* One program. */
+struct ir_func *lower_unit(struct compile *c, struct unit *u);
+
+/* Control flow. */
+void lower_block(struct lower *l, struct block *b);
+void lower_branch(struct lower *l, struct expr *cond, struct ir_block *yes, struct ir_block *no);
+u32 lower_mark(const struct lower *l);            /* what is known now … */
+void lower_forget(struct lower *l, u32 mark);     /* … and nothing more */
+
+/* Records. lower_emit() lays out the record for the given values and sends it. Control records are never lost. */
+struct rec *lower_rec_new(struct lower *l, struct expr *call);
+void lower_emit(struct lower *l, struct rec *rec, struct expr **fields, u32 cnt);
+
+/* Ends the program here (exit, return, failed filter). */
+void lower_leave(struct lower *l);

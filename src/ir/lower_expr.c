@@ -1,0 +1,622 @@
+/* Expressions. */
+#include "ir/lower.h"
+
+#include "bpf/image.h"
+#include "fn/fn.h"
+#include "kern/uapi.h"
+#include "probe/provider.h"
+
+/* An address of unknown space is read by the helper that guesses. */
+static enum addr_space space_of(const struct type *ptr)
+{
+	return ptr->kind != T_POINTER || ptr->as == AS_NONE ? AS_ANY : ptr->as;
+}
+
+struct opnd lower_scalar(struct lower *l, struct expr *e)
+{
+	struct val v = lower_expr(l, e, NULL);
+
+	if (v.kind == VAL_MEM)
+		return opnd_reg(lower_load(l, v.mem, e->type));
+	BUG_ON(v.kind != VAL_REG);
+	return v.r;
+}
+
+vreg lower_reg(struct lower *l, struct expr *e)
+{
+	return lower_force(l, lower_scalar(l, e));
+}
+
+struct mem lower_mem(struct lower *l, struct expr *e)
+{
+	struct mem dst;
+	struct val v = lower_expr(l, e, NULL);
+
+	if (v.kind == VAL_MEM && v.mem.as == AS_NONE)
+		return v.mem;
+	dst = lower_temp(l, MAX(1, e->type->size), 8);
+	if (v.kind == VAL_MEM)
+		lower_read(l, v.mem, e->type->size, dst);
+	else
+		ir_store(&l->b, dst.base, dst.off, e->type->size, v.r);
+	return dst;
+}
+
+static void store_scalar(struct lower *l, struct mem dst, u32 size, struct opnd v)
+{
+	if (dst.off < INT16_MIN || dst.off + (s64)size > INT16_MAX)
+		dst = (struct mem){ .base = lower_addr(l, dst) };
+	if (v.is_imm && v.imm != (s32)v.imm)
+		v = opnd_reg(ir_imm(&l->b, v.imm));
+	ir_store(&l->b, dst.base, dst.off, size, v);
+}
+
+/* The text of a literal, cut or filled up with zeroes to `size` bytes. */
+static void store_literal(struct lower *l, const struct expr *e, u32 size, struct mem dst)
+{
+	u32 used = MIN(size, e->str.len + 1), rounded = MIN(size, ALIGN_UP(used, 8));
+	u8 *text = arena_alloc(l->c->arena, ALIGN_UP(size, 8) + 8);
+
+	memcpy(text, e->str.s, MIN(used, e->str.len));
+	if (rounded <= 64) {
+		for (u32 at = 0; at < rounded;) {
+			u32 w = 8;
+			u64 v = 0;
+
+			while (w > rounded - at || (dst.off + at) % w)
+				w /= 2;
+			memcpy(&v, text + at, w);
+			/* A store of eight bytes takes a constant of 32 bits; two of four are shorter than loading it first. */
+			if (w == 8 && (s64)v != (s32)v)
+				w = 4;
+			v = 0;
+			memcpy(&v, text + at, w);
+			store_scalar(l, (struct mem){ dst.base, dst.off + at }, w, opnd_imm(w == 4 ? (s32)v : (s64)v));
+			at += w;
+		}
+	} else {
+		vreg from = ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, text, rounded, 8));
+
+		lower_read(l, (struct mem){ .base = from, .as = AS_KERNEL }, rounded, dst);
+	}
+	if (size > rounded)
+		lower_zero(l, (struct mem){ dst.base, dst.off + rounded }, size - rounded);
+}
+
+static void store_string(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
+{
+	const struct type *from = e->type;
+	struct val v;
+
+	if (e->kind == E_STR) {
+		store_literal(l, e, t->size, dst);
+		return;
+	}
+	/* The rest of a longer destination is cleared; what str() leaves behind the NUL only matters in keys. */
+	if (l->zero_tails && from->size > 16)
+		lower_zero(l, dst, t->size);
+	else if (t->size > from->size)
+		lower_zero(l, (struct mem){ dst.base, dst.off + from->size }, t->size - from->size);
+	v = lower_expr(l, e, &dst);
+	BUG_ON(v.kind != VAL_MEM);
+	if (v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE)
+		return;
+	if (from->size > 64 && v.mem.as == AS_NONE && l->zero_tails)
+		ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, dst)), opnd_imm(MIN(from->size, t->size)),
+			   opnd_reg(lower_addr(l, v.mem)));
+	else
+		lower_copy(l, v.mem, dst, MIN(from->size, t->size));
+}
+
+/* Tuples: the members, and zeroes between them. */
+static void store_tuple(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
+{
+	u32 at = 0;
+
+	if (e->kind != E_TUPLE) {
+		struct mem src = lower_mem(l, e);
+
+		lower_copy(l, src, dst, t->size);
+		return;
+	}
+	for (u32 i = 0; i < t->member_cnt; i++) {
+		const struct member *m = &t->members[i];
+
+		if (m->off > at)
+			lower_zero(l, (struct mem){ dst.base, dst.off + at }, m->off - at);
+		lower_store(l, e->tuple.elems[i], m->type, (struct mem){ dst.base, dst.off + m->off });
+		at = m->off + m->type->size;
+	}
+	if (t->size > at)
+		lower_zero(l, (struct mem){ dst.base, dst.off + at }, t->size - at);
+}
+
+void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
+{
+	struct val v;
+
+	if (type_is_scalar(t)) {
+		struct opnd o = lower_scalar(l, e);
+
+		/* !!x: whatever is not zero is true */
+		if (t->kind == T_BOOL && e->type->kind != T_BOOL)
+			o = opnd_reg(lower_to_bool(l, o));
+		if (o.is_imm && t->size < 8) /* as the store will cut it */
+			o.imm = t->size == 4 ? (s32)o.imm : t->size == 2 ? (s16)o.imm : (s8)o.imm;
+		store_scalar(l, dst, t->size, o);
+		return;
+	}
+	if (t->kind == T_STRING) {
+		store_string(l, e, t, dst);
+		return;
+	}
+	if (t->kind == T_TUPLE) {
+		store_tuple(l, e, t, dst);
+		return;
+	}
+	if (t->kind == T_BUFFER && l->zero_tails)
+		lower_zero(l, dst, t->size);
+	v = lower_expr(l, e, &dst);
+	if (v.kind == VAL_NONE || (v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE))
+		return;
+	BUG_ON(v.kind != VAL_MEM);
+	lower_copy(l, v.mem, dst, MIN(t->size, e->type->size));
+	if (t->size > e->type->size)
+		lower_zero(l, (struct mem){ dst.base, dst.off + e->type->size }, t->size - e->type->size);
+}
+
+/* Conditions */
+
+vreg lower_to_bool(struct lower *l, struct opnd v)
+{
+	struct ir_block *one = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), r = lower_force(l, v);
+
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_NE, r, opnd_imm(0), one, done);
+	ir_place(&l->b, one);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return d;
+}
+
+static enum ir_cond compare_cond(enum binary_op op, bool is_signed)
+{
+	switch (op) {
+	case BIN_EQ: return C_EQ;
+	case BIN_NE: return C_NE;
+	case BIN_LT: return is_signed ? C_SLT : C_ULT;
+	case BIN_LE: return is_signed ? C_SLE : C_ULE;
+	case BIN_GT: return is_signed ? C_SGT : C_UGT;
+	case BIN_GE: return is_signed ? C_SGE : C_UGE;
+	case BIN_ADD: case BIN_SUB: case BIN_MUL: case BIN_DIV: case BIN_MOD: case BIN_AND: case BIN_OR: case BIN_XOR: case BIN_SHL: case BIN_SHR:
+	case BIN_LAND: case BIN_LOR: case BIN_CNT:
+		break;
+	}
+	BUG("%s does not compare", binary_op_text[op]);
+}
+
+static enum ir_cond swap_cond(enum ir_cond c)
+{
+	switch (c) {
+	case C_EQ: case C_NE: case C_SET: return c;
+	case C_ULT: return C_UGT;
+	case C_ULE: return C_UGE;
+	case C_UGT: return C_ULT;
+	case C_UGE: return C_ULE;
+	case C_SLT: return C_SGT;
+	case C_SLE: return C_SGE;
+	case C_SGT: return C_SLT;
+	case C_SGE: return C_SLE;
+	}
+	return c;
+}
+
+/* Sites against a text: the numbers of the sites with that name are known now. */
+static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, struct ir_block *no)
+{
+	struct expr *site = e->binary.a->type->kind == T_SITE ? e->binary.a : e->binary.b;
+	struct expr *text = site == e->binary.a ? e->binary.b : e->binary.a;
+	struct opnd r = lower_scalar(l, site);
+
+	for (u32 i = 0; i < l->unit->site_cnt; i++) {
+		u32 id = l->unit->site_first + i;
+		const struct site *s = &l->c->sites.at[id];
+		const char *name = site->type->show == SITE_PROBE ? s->name : s->func;
+		struct ir_block *next;
+
+		if (!name || !str_eq(name, text->str.s))
+			continue;
+		next = ir_block_new(l->b.f);
+		ir_br(&l->b, C_EQ, lower_force(l, r), opnd_imm(id), yes, next);
+		ir_place(&l->b, next);
+	}
+	ir_jmp(&l->b, no);
+}
+
+static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes, struct ir_block *no)
+{
+	struct expr *a = e->binary.a, *b = e->binary.b;
+	enum ir_cond cond;
+	struct opnd x, y;
+
+	if (a->type->kind == T_SITE || b->type->kind == T_SITE) {
+		if (e->binary.op == BIN_NE)
+			branch_site(l, e, no, yes);
+		else
+			branch_site(l, e, yes, no);
+		return;
+	}
+	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY) {
+		lower_string_branch(l, a, b, MIN(a->type->size, b->type->size), a->type->kind == T_STRING, e->binary.op == BIN_EQ ? yes : no,
+				    e->binary.op == BIN_EQ ? no : yes);
+		return;
+	}
+	cond = compare_cond(e->binary.op, e->binary.common && e->binary.common->is_signed);
+	x = lower_scalar(l, a);
+	y = lower_scalar(l, b);
+	if (x.is_imm && !y.is_imm) {
+		struct opnd swap = x;
+
+		x = y;
+		y = swap;
+		cond = swap_cond(cond);
+	}
+	if (y.is_imm && y.imm != (s32)y.imm)
+		y = opnd_reg(ir_imm(&l->b, y.imm));
+	ir_br(&l->b, cond, lower_force(l, x), y, yes, no);
+}
+
+/* Goes to yes or no; the current block is closed afterwards. */
+void lower_branch(struct lower *l, struct expr *e, struct ir_block *yes, struct ir_block *no)
+{
+	if (e->kind == E_UNARY && e->unary.op == UN_NOT) {
+		lower_branch(l, e->unary.a, no, yes);
+		return;
+	}
+	if (e->kind == E_BINARY && (e->binary.op == BIN_LAND || e->binary.op == BIN_LOR)) {
+		struct ir_block *mid = ir_block_new(l->b.f);
+		u32 mark;
+
+		if (e->binary.op == BIN_LAND)
+			lower_branch(l, e->binary.a, mid, no);
+		else
+			lower_branch(l, e->binary.a, yes, mid);
+		/* What the right side computes is not computed on every way to yes and no. */
+		mark = lower_mark(l);
+		ir_place(&l->b, mid);
+		lower_branch(l, e->binary.b, yes, no);
+		lower_forget(l, mark);
+		return;
+	}
+	if (e->kind == E_BINARY && binary_is_compare(e->binary.op)) {
+		branch_compare(l, e, yes, no);
+		return;
+	}
+	ir_br(&l->b, C_NE, lower_reg(l, e), opnd_imm(0), yes, no);
+}
+
+/* A condition as a value, 0 or 1. */
+static struct val cond_value(struct lower *l, struct expr *e)
+{
+	struct ir_block *yes = ir_block_new(l->b.f), *no = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f);
+	u32 mark;
+
+	lower_branch(l, e, yes, no);
+	mark = lower_mark(l);
+	ir_place(&l->b, yes);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, no);
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return val_reg(d);
+}
+
+static struct val lower_ternary(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct ir_block *yes = ir_block_new(l->b.f), *no = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	bool is_scalar = type_is_scalar(e->type), has_value = e->type->kind != T_NONE;
+	struct mem m = {};
+	vreg d = 0;
+	u32 mark;
+
+	if (!has_value)
+		;
+	else if (is_scalar)
+		d = ir_vreg(l->b.f);
+	else
+		m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	lower_branch(l, e->ternary.cond, yes, no);
+	mark = lower_mark(l);
+	for (u32 i = 0; i < 2; i++) {
+		struct expr *branch = i ? e->ternary.no : e->ternary.yes;
+
+		ir_place(&l->b, i ? no : yes);
+		if (!has_value)
+			lower_expr(l, branch, NULL);
+		else if (is_scalar)
+			ir_mov_to(&l->b, d, lower_scalar(l, branch));
+		else
+			lower_store(l, branch, e->type, m);
+		lower_forget(l, mark);
+		ir_jmp(&l->b, done);
+	}
+	ir_place(&l->b, done);
+	return !has_value ? val_none() : is_scalar ? val_reg(d) : val_mem(m);
+}
+
+static struct val lower_binary(struct lower *l, struct expr *e)
+{
+	struct expr *a = e->binary.a, *b = e->binary.b;
+	struct opnd x, y;
+
+	if (binary_is_compare(e->binary.op) || e->binary.op == BIN_LAND || e->binary.op == BIN_LOR)
+		return cond_value(l, e);
+	x = lower_scalar(l, a);
+	y = lower_scalar(l, b);
+	/* Pointers step by the size of what they point to. */
+	if (a->type->kind == T_POINTER && a->type->elem->size > 1)
+		y = y.is_imm ? opnd_imm(y.imm * a->type->elem->size)
+			     : opnd_reg(ir_alu(&l->b, IR_MUL, y.r, opnd_imm(a->type->elem->size)));
+	else if (b->type->kind == T_POINTER && b->type->elem->size > 1)
+		x = x.is_imm ? opnd_imm(x.imm * b->type->elem->size)
+			     : opnd_reg(ir_alu(&l->b, IR_MUL, x.r, opnd_imm(b->type->elem->size)));
+	return val_reg(lower_arith(l, e->binary.op, x, y, e->span));
+}
+
+static struct val lower_unary(struct lower *l, struct expr *e)
+{
+	switch (e->unary.op) {
+	case UN_NEG:
+		return val_reg(ir_neg(&l->b, lower_reg(l, e->unary.a)));
+	case UN_BITNOT:
+		return val_reg(ir_alu(&l->b, IR_XOR, lower_reg(l, e->unary.a), opnd_imm(-1)));
+	case UN_NOT:
+		return cond_value(l, e);
+	case UN_DEREF: {
+		struct mem m = { .base = lower_reg(l, e->unary.a), .as = space_of(e->unary.a->type) };
+
+		return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
+	}
+	case UN_ADDR:
+		break;
+	}
+	BUG("unary operator %d", e->unary.op);
+}
+
+static struct val lower_cast(struct lower *l, struct expr *e)
+{
+	struct expr *a = e->cast.a;
+	const struct type *to = e->type, *from = a->type;
+	struct opnd v;
+
+	if (to->kind == T_STRING) {
+		struct mem m = lower_temp(l, to->size, 8);
+
+		lower_store(l, a, to, m);
+		return val_mem(m);
+	}
+	v = lower_scalar(l, a);
+	if (to->kind == T_BOOL && from->kind != T_BOOL)
+		return val_reg(lower_to_bool(l, v));
+	/* Widening is done already: registers hold values extended by their own type. */
+	if (type_is_integral(to) && to->size < 8 && !(from->size <= to->size && from->is_signed == to->is_signed)) {
+		if (v.is_imm) {
+			u32 shift = 64 - 8 * to->size;
+			u64 cut = (u64)v.imm << shift;
+
+			return val_imm(to->is_signed ? (s64)cut >> shift : (s64)(cut >> shift));
+		}
+		return val_reg(ir_ext(&l->b, to->is_signed ? IR_SEXT : IR_ZEXT, v.r, to->size));
+	}
+	return (struct val){ VAL_REG, .r = v };
+}
+
+static struct val member_value(struct lower *l, struct mem m, const struct member *member)
+{
+	if (member->bit_sz)
+		return val_reg(lower_load_bits(l, m, member->type, member->bit_off, member->bit_sz));
+	if (type_is_scalar(member->type))
+		return val_reg(lower_load(l, m, member->type));
+	return val_mem(m);
+}
+
+static struct val lower_field(struct lower *l, struct expr *e)
+{
+	struct expr *base = e->field.base;
+	struct mem m;
+
+	if (base->kind == E_CALL && base->call.fn->flags & FN_ARGS)
+		return l->unit->provider->lower_arg_member(l, e->field.member, e->field.off);
+	if (e->field.derefs) {
+		const struct type *t = base->type;
+		vreg p = lower_reg(l, base);
+
+		/* every pointer but the last is followed by a read of its own */
+		for (u32 i = 1; i < e->field.derefs; i++) {
+			p = lower_load(l, (struct mem){ .base = p, .as = space_of(t) }, t->elem);
+			t = t->elem;
+		}
+		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t) };
+	} else {
+		struct val v = lower_expr(l, base, NULL);
+
+		BUG_ON(v.kind != VAL_MEM);
+		m = v.mem;
+		m.off += e->field.off;
+	}
+	return member_value(l, m, e->field.member);
+}
+
+static struct val lower_index(struct lower *l, struct expr *e)
+{
+	struct expr *base = e->index.base;
+	const struct type *t = base->type;
+	struct opnd i;
+	struct mem m;
+
+	if (t->kind == T_POINTER) {
+		m = (struct mem){ .base = lower_reg(l, base), .as = space_of(t) };
+	} else {
+		struct val v = lower_expr(l, base, NULL);
+
+		BUG_ON(v.kind != VAL_MEM);
+		m = v.mem;
+	}
+	i = lower_scalar(l, e->index.index);
+	if (i.is_imm) {
+		m.off += i.imm * e->type->size;
+	} else {
+		vreg idx = i.r;
+
+		/* Our own memory must provably stay inside; an index past the end reads the last element that fits a power of two. */
+		if (m.as == AS_NONE) {
+			u32 cnt = t->kind == T_ARRAY ? t->cnt : t->size;
+			struct ir_block *in = ir_block_new(l->b.f), *out = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+			vreg d = ir_vreg(l->b.f);
+			u32 mark = lower_mark(l);
+			vreg at;
+
+			if (!type_is_scalar(e->type))
+				BUG("a variable index into an array of aggregates in memory of ours");
+			ir_br(&l->b, C_ULT, idx, opnd_imm(cnt), in, out);
+			ir_place(&l->b, in);
+			at = ir_alu(&l->b, IR_ADD, lower_addr(l, m), opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
+			ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = at }, e->type)));
+			ir_jmp(&l->b, done);
+			ir_place(&l->b, out);
+			lower_runtime_error(l, e->span, "Array access out of bounds: 0 is being used as the result.");
+			lower_forget(l, mark);
+			ir_mov_to(&l->b, d, opnd_imm(0));
+			ir_jmp(&l->b, done);
+			ir_place(&l->b, done);
+			return val_reg(d);
+		}
+		m.base = ir_alu(&l->b, IR_ADD, m.base, opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
+	}
+	return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
+}
+
+static struct val lower_incdec(struct lower *l, struct expr *e)
+{
+	struct expr *t = e->incdec.target;
+	s64 step = e->type->kind == T_POINTER ? MAX(1, e->type->elem->size) : 1;
+	struct var *v;
+	vreg old, new;
+
+	if (e->incdec.is_dec)
+		step = -step;
+	if (t->kind == E_MAP) {
+		old = lower_map_add(l, t, opnd_imm(step), true);
+		return val_reg(e->incdec.is_post ? old : ir_alu(&l->b, IR_ADD, old, opnd_imm(step)));
+	}
+	v = t->var.var;
+	old = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, old, opnd_reg(v->home));
+	new = ir_alu(&l->b, IR_ADD, old, opnd_imm(step));
+	if (v->is_fixed && v->type->size < 8 && type_is_integral(v->type))
+		new = ir_ext(&l->b, v->type->is_signed ? IR_SEXT : IR_ZEXT, new, v->type->size);
+	ir_mov_to(&l->b, v->home, opnd_reg(new));
+	return val_reg(e->incdec.is_post ? old : new);
+}
+
+static struct val lower_var(struct lower *l, struct expr *e)
+{
+	struct var *v = e->var.var;
+	vreg copy;
+
+	BUG_ON(!v->home);
+	if (v->in_memory)
+		return val_mem((struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) });
+	/* A copy: the variable may change before the value is used ($x + $x++). Most copies fold away. */
+	copy = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, copy, opnd_reg(v->home));
+	return val_reg(copy);
+}
+
+static struct val lower_literal(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+
+	store_literal(l, e, e->type->size, m);
+	return val_mem(m);
+}
+
+static struct val lower_tuple(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct mem m = dst ? *dst : lower_temp(l, MAX(1, e->type->size), 8);
+
+	store_tuple(l, e, e->type, m);
+	return val_mem(m);
+}
+
+static bool expr_is_constant(const struct expr *e)
+{
+	return e->kind == E_INT || e->kind == E_BOOL || e->kind == E_CONST || e->kind == E_STR;
+}
+
+void lower_pin(struct lower *l, struct expr *e)
+{
+	struct val v;
+
+	if (expr_is_constant(e))
+		return;
+	if (type_is_scalar(e->type))
+		v = (struct val){ VAL_REG, .r = lower_scalar(l, e) };
+	else
+		v = val_mem(lower_mem(l, e));
+	avec_push(l->c->arena, &l->pins, (struct pin){ e, v });
+}
+
+void lower_unpin(struct lower *l, struct expr *e)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < l->pins.cnt; i++)
+		if (l->pins.at[i].e != e)
+			l->pins.at[kept++] = l->pins.at[i];
+	l->pins.cnt = kept;
+}
+
+struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	vec_for(p, &l->pins)
+		if (p->e == e)
+			return p->v;
+	switch (e->kind) {
+	case E_INT: case E_BOOL: case E_CONST:
+		return val_imm(e->num.value);
+	case E_STR:
+		return lower_literal(l, e, dst);
+	case E_CALL:
+		return e->call.fn->lower(l, e, dst);
+	case E_VAR:
+		return lower_var(l, e);
+	case E_MAP:
+		return lower_map_read(l, e, dst);
+	case E_UNARY:
+		return lower_unary(l, e);
+	case E_BINARY:
+		return lower_binary(l, e);
+	case E_TERNARY:
+		return lower_ternary(l, e, dst);
+	case E_CAST:
+		return lower_cast(l, e);
+	case E_FIELD:
+		return lower_field(l, e);
+	case E_INDEX:
+		return lower_index(l, e);
+	case E_TUPLE:
+		return lower_tuple(l, e, dst);
+	case E_INCDEC:
+		return lower_incdec(l, e);
+	case E_PARAM: case E_SIZEOF:
+		break;
+	}
+	BUG("expression of kind %d was not resolved", e->kind);
+}

@@ -1,0 +1,374 @@
+/* Maps.
+ *
+ * A map without key is memory in the data map: a plain value in the shared part, an aggregation in each CPU's part. A map with key is a hash
+ * map whose key has its natural size.
+ *
+ * Exactness: ++, += and the aggregations never lose an update. On memory, they are atomic instructions. In a hash map, the element is
+ * looked up and changed in place atomically; when it is missing, it is inserted only if still missing (BPF_NOEXIST), and when another
+ * CPU was faster, the update goes to the element that it inserted. Aggregations are per CPU, but atomic all the same: an interrupt
+ * on the same CPU may update the same slot in between. What does not fit is counted (map.lost_off) and reported at the end.
+ */
+#include "ir/lower.h"
+
+#include "bpf/image.h"
+#include "fn/fn.h"
+#include "kern/uapi.h"
+
+static bool is_scalar_map(const struct map *m)
+{
+	return m->storage == MAP_SCALAR || m->storage == MAP_SCALAR_PERCPU;
+}
+
+struct mem lower_map_key(struct lower *l, struct expr *e)
+{
+	const struct map *m = e->map.map;
+	struct mem key = lower_temp(l, MAX(1, m->key->size), 8);
+	bool outer = l->zero_tails;
+
+	l->zero_tails = true;
+	lower_store(l, e->map.key, m->key, key);
+	l->zero_tails = outer;
+	return key;
+}
+
+vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
+{
+	vreg map = ir_map(&l->b, m->image_map);
+
+	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
+}
+
+static vreg map_update(struct lower *l, const struct map *m, struct mem key, struct mem val, u64 flags)
+{
+	vreg map = ir_map(&l->b, m->image_map);
+
+	return ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
+			  opnd_imm(flags));
+}
+
+static void count_lost(struct lower *l, const struct map *m)
+{
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->lost_off), 0, 8, opnd_imm(1));
+}
+
+/* In the scalar maps of which zero is a value like others, a byte says whether anything was assigned. */
+static void mark_set(struct lower *l, const struct map *m)
+{
+	ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(1));
+}
+
+/* Aggregations: sum over all CPUs, in the kernel. */
+
+/* acc = what one CPU's slot contributes. */
+static void fold_cpu(struct lower *l, const struct type *t, vreg slot, vreg acc, vreg acc2)
+{
+	vreg v = ir_load(&l->b, slot, 0, 8);
+
+	switch (t->kind) {
+	case T_COUNT: case T_SUM:
+		ir_alu_to(&l->b, IR_ADD, acc, acc, opnd_reg(v));
+		return;
+	case T_AVG:
+		ir_alu_to(&l->b, IR_ADD, acc, acc, opnd_reg(v));
+		ir_alu_to(&l->b, IR_ADD, acc2, acc2, opnd_reg(ir_load(&l->b, slot, 8, 8)));
+		return;
+	case T_MIN: case T_MAX: {
+		struct ir_block *take = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+
+		ir_alu_to(&l->b, IR_OR, acc2, acc2, opnd_reg(ir_load(&l->b, slot, 8, 8)));
+		ir_br(&l->b, C_UGT, v, opnd_reg(acc), take, done);
+		ir_place(&l->b, take);
+		ir_mov_to(&l->b, acc, opnd_reg(v));
+		ir_jmp(&l->b, done);
+		ir_place(&l->b, done);
+		return;
+	}
+	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY:
+	case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_STATS: case T_HIST: case T_LHIST:
+	case T_KIND_CNT:
+		break;
+	}
+	BUG("aggregation of kind %d has no single value", t->kind);
+}
+
+/* The number that acc and acc2 stand for. */
+static vreg finish_fold(struct lower *l, const struct type *t, vreg acc, vreg acc2)
+{
+	struct ir_block *some = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d, v;
+
+	if (t->kind == T_COUNT || t->kind == T_SUM)
+		return acc;
+	d = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_NE, acc2, opnd_imm(0), some, done);
+	ir_place(&l->b, some);
+	if (t->kind == T_AVG) {
+		v = ir_alu(&l->b, IR_DIV, acc, opnd_reg(acc2));
+	} else { /* undo agg_rank() */
+		v = t->kind == T_MIN ? ir_alu(&l->b, IR_XOR, acc, opnd_imm(-1)) : acc;
+		if (t->is_signed)
+			v = ir_alu(&l->b, IR_XOR, v, opnd_reg(ir_imm(&l->b, INT64_MIN)));
+	}
+	ir_mov_to(&l->b, d, opnd_reg(v));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return d;
+}
+
+static struct val read_agg(struct lower *l, struct expr *e)
+{
+	const struct map *m = e->map.map;
+	const struct data_layout *lay = &l->image->data;
+	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg cpu = ir_vreg(l->b.f), acc = ir_vreg(l->b.f), acc2 = ir_vreg(l->b.f);
+	struct mem key = {};
+	u32 mark;
+
+	if (m->has_key)
+		key = lower_map_key(l, e);
+	ir_mov_to(&l->b, cpu, opnd_imm(0));
+	ir_mov_to(&l->b, acc, opnd_imm(0));
+	ir_mov_to(&l->b, acc2, opnd_imm(0));
+	mark = lower_mark(l);
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	if (m->has_key) {
+		struct ir_block *found = ir_block_new(l->b.f);
+		vreg slot = ir_call_of(&l->b, HELPER_map_lookup_percpu_elem, opnd_reg(ir_map(&l->b, m->image_map)),
+				       opnd_reg(lower_addr(l, key)), opnd_reg(cpu));
+
+		ir_br(&l->b, C_EQ, slot, opnd_imm(0), done, found);
+		ir_place(&l->b, found);
+		fold_cpu(l, m->val, slot, acc, acc2);
+	} else {
+		vreg off = ir_alu(&l->b, IR_MUL, cpu, opnd_imm(lay->cpu_sz));
+
+		fold_cpu(l, m->val, ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_DATA, lay->shared_sz + m->data_off), opnd_reg(off)), acc, acc2);
+	}
+	ir_jmp(&l->b, next);
+	ir_place(&l->b, next);
+	ir_alu_to(&l->b, IR_ADD, cpu, cpu, opnd_imm(1));
+	ir_br(&l->b, C_ULT, cpu, opnd_imm(l->c->target->ncpus), loop, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return val_reg(finish_fold(l, m->val, acc, acc2));
+}
+
+/* Reading */
+
+struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	const struct map *m = e->map.map;
+	struct ir_block *found, *missing, *done;
+	bool is_scalar = type_is_scalar(m->val);
+	struct mem out = {};
+	vreg p, d = 0;
+	u32 mark;
+
+	if (type_is_agg(m->val))
+		return read_agg(l, e);
+	if (is_scalar_map(m)) {
+		struct mem at = { .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) };
+
+		return is_scalar ? val_reg(lower_load(l, at, m->val)) : val_mem(at);
+	}
+	p = lower_map_lookup(l, m, lower_map_key(l, e));
+	found = ir_block_new(l->b.f);
+	missing = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	if (is_scalar)
+		d = ir_vreg(l->b.f);
+	else
+		out = dst ? *dst : lower_temp(l, m->val->size, 8);
+	ir_br(&l->b, C_EQ, p, opnd_imm(0), missing, found);
+	mark = lower_mark(l);
+	ir_place(&l->b, found);
+	if (is_scalar)
+		ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = p }, m->val)));
+	else
+		lower_copy(l, (struct mem){ .base = p }, out, m->val->size);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, missing);
+	if (is_scalar)
+		ir_mov_to(&l->b, d, opnd_imm(0));
+	else
+		lower_zero(l, out, m->val->size);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return is_scalar ? val_reg(d) : val_mem(out);
+}
+
+/* Writing */
+
+static void check_full(struct lower *l, const struct map *m, vreg err)
+{
+	struct ir_block *lost = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+
+	ir_br(&l->b, C_NE, err, opnd_imm(0), lost, done);
+	ir_place(&l->b, lost);
+	count_lost(l, m);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
+/* Aggregations: the element is updated in place, inserted if missing. */
+static void update_agg(struct lower *l, struct expr *target, struct expr *call)
+{
+	const struct map *m = target->map.map;
+	struct ir_block *missing, *again, *found, *lost, *done;
+	vreg p = ir_vreg(l->b.f), err;
+	struct mem key, init;
+	u32 mark;
+
+	if (m->storage == MAP_SCALAR_PERCPU) {
+		call->call.fn->update(l, call, (struct mem){ .base = lower_cpu_data(l), .off = m->data_off });
+		if (m->val->kind == T_SUM)
+			mark_set(l, m);
+		return;
+	}
+	key = lower_map_key(l, target);
+	/* The arguments are evaluated once, before the ways part. */
+	for (u32 i = 0; i < call->call.arg_cnt; i++)
+		lower_pin(l, call->call.args[i]);
+	missing = ir_block_new(l->b.f);
+	again = ir_block_new(l->b.f);
+	found = ir_block_new(l->b.f);
+	lost = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	mark = lower_mark(l);
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+
+	/* An element of zeroes is inserted, unless another CPU was faster; then it is looked up and updated like any other. */
+	ir_place(&l->b, missing);
+	if (m->val->size <= 64) {
+		init = lower_temp(l, m->val->size, 8);
+		lower_zero(l, init, m->val->size);
+	} else {
+		init = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
+	}
+	map_update(l, m, key, init, BPF_NOEXIST);
+	ir_jmp(&l->b, again);
+	ir_place(&l->b, again);
+	err = lower_map_lookup(l, m, key);
+	ir_mov_to(&l->b, p, opnd_reg(err));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, lost);
+	ir_place(&l->b, lost);
+	count_lost(l, m);
+	ir_jmp(&l->b, done);
+
+	ir_place(&l->b, found);
+	lower_forget(l, mark);
+	call->call.fn->update(l, call, (struct mem){ .base = p });
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	for (u32 i = 0; i < call->call.arg_cnt; i++)
+		lower_unpin(l, call->call.args[i]);
+}
+
+void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
+{
+	const struct map *m = target->map.map;
+	struct mem key, val;
+
+	if (value->kind == E_CALL && (value->call.fn->flags & FN_AGG)) {
+		update_agg(l, target, value);
+		return;
+	}
+	if (is_scalar_map(m)) {
+		lower_store(l, value, m->val, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) });
+		mark_set(l, m);
+		return;
+	}
+	/* The value first: it may read the same map, or hold calls; then the key. */
+	val = lower_temp(l, MAX(1, m->val->size), 8);
+	lower_store(l, value, m->val, val);
+	key = lower_map_key(l, target);
+	check_full(l, m, map_update(l, m, key, val, BPF_ANY));
+}
+
+vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old)
+{
+	const struct map *m = target->map.map;
+	struct ir_block *missing, *raced, *found, *lost, *done, *inserted;
+	vreg p, d, err;
+	struct mem key, init;
+	u32 mark;
+
+	if (is_scalar_map(m)) {
+		vreg at = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off), old = 0;
+
+		if (want_old)
+			old = ir_fetch_add(&l->b, at, 0, delta);
+		else
+			ir_atomic_add(&l->b, at, 0, 8, delta);
+		mark_set(l, m);
+		return old;
+	}
+	if (!delta.is_imm)
+		delta = opnd_reg(lower_force(l, delta));
+	key = lower_map_key(l, target);
+	missing = ir_block_new(l->b.f);
+	raced = ir_block_new(l->b.f);
+	found = ir_block_new(l->b.f);
+	inserted = ir_block_new(l->b.f);
+	lost = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	p = ir_vreg(l->b.f);
+	d = want_old ? ir_vreg(l->b.f) : 0;
+	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	mark = lower_mark(l);
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+
+	ir_place(&l->b, missing);
+	init = lower_temp(l, 8, 8);
+	ir_store(&l->b, init.base, init.off, 8, delta);
+	err = map_update(l, m, key, init, BPF_NOEXIST);
+	ir_br(&l->b, C_EQ, err, opnd_imm(0), inserted, raced);
+	/* Another CPU inserted it in the meantime, or there is no room. */
+	ir_place(&l->b, raced);
+	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, lost);
+
+	ir_place(&l->b, found);
+	if (want_old)
+		ir_mov_to(&l->b, d, opnd_reg(ir_fetch_add(&l->b, p, 0, delta)));
+	else
+		ir_atomic_add(&l->b, p, 0, 8, delta);
+	ir_jmp(&l->b, done);
+
+	ir_place(&l->b, lost);
+	count_lost(l, m);
+	ir_jmp(&l->b, inserted);
+	ir_place(&l->b, inserted);
+	if (want_old)
+		ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return d;
+}
+
+/* delete(@m, k) and delete(@m): *result is 1 if there was something. */
+void lower_map_delete(struct lower *l, struct expr *e, vreg *result)
+{
+	const struct map *m = e->map.map;
+	vreg err;
+
+	if (is_scalar_map(m)) {
+		if (result)
+			*result = ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1);
+		lower_zero(l, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) }, m->val->size);
+		ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(0));
+		return;
+	}
+	err = ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(ir_map(&l->b, m->image_map)), opnd_reg(lower_addr(l, lower_map_key(l, e))));
+	if (result) {
+		vreg failed = lower_to_bool(l, opnd_reg(err));
+
+		*result = ir_alu(&l->b, IR_XOR, failed, opnd_imm(1));
+	}
+}

@@ -1,0 +1,243 @@
+/* Records: what a program sends to user space.
+ *
+ * A record of fixed size is reserved in the ring and filled in place. One with long strings or buffers is put together in the scratch
+ * area, each string taking the bytes that it has, and copied to the ring. Records that must not get lost (exit, print, clear …) go to
+ * the control ring when the data ring is full, with the position at which the data ring stood, so that the reader can restore the order.
+ */
+#include "ir/lower.h"
+
+#include "bpf/image.h"
+#include "fn/fn.h"
+#include "kern/uapi.h"
+
+enum { INLINE_MAX = 64, CTRL_POS_SZ = 8 };
+
+static bool is_var_field(const struct type *t)
+{
+	return (t->kind == T_STRING || t->kind == T_BUFFER) && t->size > INLINE_MAX;
+}
+
+struct rec *lower_rec_new(struct lower *l, struct expr *call)
+{
+	struct rec *r = arena_new(l->c->arena, struct rec);
+
+	r->fn = call->call.fn;
+	r->span = call->span;
+	r->is_ctrl = (call->call.fn->flags & FN_CTRL) != 0;
+	return r;
+}
+
+static u32 rec_add(struct lower *l, struct rec *r)
+{
+	avec_push(l->c->arena, &l->image->recs, r);
+	return l->image->recs.cnt - 1;
+}
+
+/* Places the fields. Returns the most bytes that the variable ones can add. */
+static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
+{
+	u32 off = sizeof(struct rec_head), tail = 0;
+
+	r->field_cnt = cnt;
+	r->fields = arena_alloc(l->c->arena, (cnt + 1) * sizeof(*r->fields));
+	for (u32 i = 0; i < cnt; i++) {
+		const struct type *t = type_is_integral(fields[i]->type) && fields[i]->type->is_flexible ? type_int(8, true) : fields[i]->type;
+		bool is_var = is_var_field(t);
+		u32 align = is_var ? 4 : MAX(1, t->align);
+
+		off = ALIGN_UP(off, align);
+		r->fields[i] = (struct rec_field){ .type = t, .off = off, .is_var = is_var };
+		off += is_var ? 4 : t->size;
+		if (is_var)
+			tail += t->size;
+	}
+	r->fixed_sz = ALIGN_UP(off, 8);
+	return tail;
+}
+
+static void put_head(struct lower *l, vreg base, u32 id)
+{
+	ir_store(&l->b, base, 0, 8, opnd_imm(id));
+}
+
+static void count_lost(struct lower *l, size_t counter)
+{
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, counter), 0, 8, opnd_imm(1));
+}
+
+/* Goes on at done; the value of field i is stored at base. */
+static void fill_fixed(struct lower *l, struct rec *r, struct expr **fields, vreg base)
+{
+	for (u32 i = 0; i < r->field_cnt; i++)
+		if (!r->fields[i].is_var)
+			lower_store(l, fields[i], r->fields[i].type, (struct mem){ .base = base, .off = r->fields[i].off });
+}
+
+/* Bytes of a string field at dst; returns their count, at most the type's size. */
+static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
+{
+	u32 cap = e->type->size;
+	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
+	struct val v = lower_expr(l, e, &dst);
+	vreg len = ir_vreg(l->b.f);
+	bool in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE;
+
+	BUG_ON(v.kind != VAL_MEM);
+	if (in_place && v.len)
+		return v.len;
+	if (e->kind == E_STR)
+		return ir_imm(&l->b, MIN(cap, e->str.len + 1));
+	/* From wherever it is; our own memory is kernel memory, too. */
+	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, v.mem.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str,
+						  opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
+	ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, good);
+	ir_place(&l->b, bad);
+	ir_mov_to(&l->b, len, opnd_imm(0));
+	ir_jmp(&l->b, good);
+	ir_place(&l->b, good);
+	/* The helper ends every copy with a NUL; a string without one was cut before, and must stay recognisable: its last byte again. */
+	if (v.mem.as == AS_NONE) {
+		struct ir_block *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+		struct mem last = { .base = v.mem.base, .off = v.mem.off + cap - 1 };
+
+		ir_br(&l->b, C_EQ, len, opnd_imm(cap), full, done);
+		ir_place(&l->b, full);
+		ir_store(&l->b, dst.base, dst.off + cap - 1, 1, opnd_reg(lower_load(l, last, &type_u8)));
+		ir_jmp(&l->b, done);
+		ir_place(&l->b, done);
+	}
+	return len;
+}
+
+/* The same for a buffer: its length and that many bytes. */
+static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
+{
+	struct val v = lower_expr(l, e, &dst);
+	bool in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off;
+	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
+	vreg len = ir_vreg(l->b.f);
+
+	BUG_ON(v.kind != VAL_MEM);
+	if (!in_place)
+		lower_copy(l, v.mem, dst, e->type->size);
+	ir_mov_to(&l->b, len, opnd_reg(lower_load(l, dst, &type_u32)));
+	ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(4));
+	ir_br(&l->b, C_UGT, len, opnd_imm(e->type->size), bad, good);
+	ir_place(&l->b, bad);
+	ir_mov_to(&l->b, len, opnd_imm(0));
+	ir_jmp(&l->b, good);
+	ir_place(&l->b, good);
+	return len;
+}
+
+static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **fields, u32 tail_max)
+{
+	struct mem buf = lower_temp(l, r->fixed_sz + tail_max, 8);
+	struct ir_block *lost = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg base = buf.base, tail = ir_vreg(l->b.f), err, size;
+
+	put_head(l, base, id);
+	fill_fixed(l, r, fields, base);
+	ir_mov_to(&l->b, tail, opnd_imm(0));
+	for (u32 i = 0; i < r->field_cnt; i++) {
+		struct mem dst;
+		vreg len;
+
+		if (!r->fields[i].is_var)
+			continue;
+		dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(tail)), .off = r->fixed_sz };
+		dst = (struct mem){ .base = lower_addr(l, dst) };
+		len = fields[i]->type->kind == T_BUFFER ? put_buffer(l, fields[i], dst) : put_string(l, fields[i], dst);
+		ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
+		ir_alu_to(&l->b, IR_ADD, tail, tail, opnd_reg(len));
+	}
+	size = ir_alu(&l->b, IR_ADD, tail, opnd_imm(r->fixed_sz));
+	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base), opnd_reg(size), opnd_imm(0));
+	ir_br(&l->b, C_NE, err, opnd_imm(0), lost, done);
+	ir_place(&l->b, lost);
+	count_lost(l, offsetof(struct data_head, lost_events));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	l->image->max_rec_sz = MAX(l->image->max_rec_sz, r->fixed_sz + tail_max);
+}
+
+/* Reserve, fill, submit. is_ctrl: in the control ring, after the position of the data ring. */
+static void send_reserved(struct lower *l, struct rec *r, u32 id, struct expr **fields, bool in_ctrl, struct ir_block *full,
+			  struct ir_block *done)
+{
+	u32 map = in_ctrl ? MAP_IDX_CTRL : MAP_IDX_RING, shift = in_ctrl ? CTRL_POS_SZ : 0;
+	struct ir_block *got = ir_block_new(l->b.f);
+	vreg p, pos = 0;
+
+	if (in_ctrl)
+		pos = ir_call_of(&l->b, HELPER_ringbuf_query, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_imm(BPF_RB_PROD_POS));
+	p = ir_call_of(&l->b, HELPER_ringbuf_reserve, opnd_reg(ir_map(&l->b, map)), opnd_imm(r->fixed_sz + shift), opnd_imm(0));
+	ir_br(&l->b, C_EQ, p, opnd_imm(0), full, got);
+	ir_place(&l->b, got);
+	put_head(l, p, id);
+	if (in_ctrl) {
+		ir_store(&l->b, p, sizeof(struct rec_head), 8, opnd_reg(pos));
+		p = ir_alu(&l->b, IR_ADD, p, opnd_imm(CTRL_POS_SZ));
+	}
+	fill_fixed(l, r, fields, p);
+	if (in_ctrl)
+		p = ir_alu(&l->b, IR_ADD, p, opnd_imm(-CTRL_POS_SZ));
+	ir_call_of(&l->b, HELPER_ringbuf_submit, opnd_reg(p), opnd_imm(0));
+	ir_jmp(&l->b, done);
+}
+
+static void find_effects(struct expr *e, void *arg)
+{
+	if (e->kind == E_INCDEC || (e->kind == E_CALL && !(e->call.fn->flags & (FN_WORD | FN_PURE))) || (e->kind == E_BINARY && (e->binary.op == BIN_DIV || e->binary.op == BIN_MOD)))
+		*(bool *)arg = true;
+}
+
+void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
+{
+	struct ir_block *done = ir_block_new(l->b.f), *full = ir_block_new(l->b.f);
+	u32 id = rec_add(l, r), tail_max = lay_out(l, r, fields, cnt), mark;
+
+	if (tail_max) {
+		BUG_ON(r->is_ctrl);
+		send_var(l, r, id, fields, tail_max);
+		return;
+	}
+	/* What changes something must happen even when the ring is full, and no program may end while it holds a reservation. */
+	for (u32 i = 0; i < cnt; i++) {
+		bool has_effects = false;
+
+		expr_walk(fields[i], find_effects, &has_effects);
+		if (has_effects || r->is_ctrl)
+			lower_pin(l, fields[i]);
+	}
+	mark = lower_mark(l);
+	send_reserved(l, r, id, fields, false, full, done);
+	lower_forget(l, mark);
+	ir_place(&l->b, full);
+	if (r->is_ctrl) {
+		struct ir_block *lost = ir_block_new(l->b.f);
+
+		send_reserved(l, r, id, fields, true, lost, done);
+		lower_forget(l, mark);
+		ir_place(&l->b, lost);
+		count_lost(l, offsetof(struct data_head, lost_ctrl));
+	} else {
+		count_lost(l, offsetof(struct data_head, lost_events));
+	}
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	for (u32 i = 0; i < cnt; i++)
+		lower_unpin(l, fields[i]);
+	l->image->max_rec_sz = MAX(l->image->max_rec_sz, r->fixed_sz + CTRL_POS_SZ);
+}
+
+void lower_runtime_error(struct lower *l, struct span at, const char *text)
+{
+	extern const struct fn fn_runtime_error;
+	struct rec *r = arena_new(l->c->arena, struct rec);
+
+	r->fn = &fn_runtime_error;
+	r->span = at;
+	r->text = text;
+	lower_emit(l, r, NULL, 0);
+}

@@ -1,0 +1,437 @@
+/* Simplification: constants and copies are carried forward, operations on constants are done here, what nobody reads is dropped, jumps
+ * to jumps are shortened. Registers with one definition carry facts; the definition dominates every use, because lowering never
+ * reads what it did not write on the way (variables, which may, have several definitions).
+ */
+#include "ir/ir.h"
+
+struct simplify {
+	struct ir_func *f;
+	const struct ir_insn **def; /* by register: its only definition, or NULL */
+	u32 *uses;
+	bool changed;
+};
+
+static bool fits_s32(s64 v)
+{
+	return v >= INT32_MIN && v <= INT32_MAX;
+}
+
+static void find_defs(struct simplify *s)
+{
+	u32 cnt = s->f->vreg_cnt + 1;
+	u32 *defs = arena_alloc(s->f->arena, cnt * sizeof(*defs));
+
+	s->def = arena_alloc(s->f->arena, cnt * sizeof(*s->def));
+	s->uses = arena_alloc(s->f->arena, cnt * sizeof(*s->uses));
+	for (u32 i = 1; i <= s->f->arg_cnt; i++)
+		defs[i] = 1; /* arrives from outside */
+	vec_for(b, &s->f->blocks) {
+		vec_for(i, &(*b)->insns) {
+			vreg uses[8];
+			u32 n = ir_uses(i, uses);
+
+			for (u32 u = 0; u < n; u++)
+				s->uses[uses[u]]++;
+			if (!i->d)
+				continue;
+			s->def[i->d] = ++defs[i->d] == 1 ? i : NULL;
+		}
+	}
+}
+
+static bool is_const(const struct simplify *s, vreg r, s64 *v)
+{
+	if (!r || !s->def[r] || s->def[r]->op != IR_IMM)
+		return false;
+	*v = s->def[r]->imm;
+	return true;
+}
+
+/* The register that r is a copy of. Only copies of registers with one definition count: others may have changed since. */
+static vreg origin(const struct simplify *s, vreg r)
+{
+	while (r && s->def[r] && s->def[r]->op == IR_MOV) {
+		vreg a = s->def[r]->a;
+
+		if (!s->def[a] && !(a <= s->f->arg_cnt))
+			break;
+		r = a;
+	}
+	return r;
+}
+
+static bool fold_alu(enum ir_op op, u64 a, u64 b, u64 *out)
+{
+	switch (op) {
+	case IR_ADD: *out = a + b; return true;
+	case IR_SUB: *out = a - b; return true;
+	case IR_MUL: *out = a * b; return true;
+	case IR_DIV: *out = b ? a / b : 0; return true;
+	case IR_MOD: *out = b ? a % b : a; return true;
+	case IR_AND: *out = a & b; return true;
+	case IR_OR: *out = a | b; return true;
+	case IR_XOR: *out = a ^ b; return true;
+	case IR_SHL: *out = a << (b & 63); return true;
+	case IR_SHR: *out = a >> (b & 63); return true;
+	case IR_SAR: *out = (u64)((s64)a >> (b & 63)); return true;
+	default: return false; /* not an ALU operation */
+	}
+}
+
+static bool fold_cond(enum ir_cond c, u64 a, u64 b)
+{
+	switch (c) {
+	case C_EQ: return a == b;
+	case C_NE: return a != b;
+	case C_ULT: return a < b;
+	case C_ULE: return a <= b;
+	case C_UGT: return a > b;
+	case C_UGE: return a >= b;
+	case C_SLT: return (s64)a < (s64)b;
+	case C_SLE: return (s64)a <= (s64)b;
+	case C_SGT: return (s64)a > (s64)b;
+	case C_SGE: return (s64)a >= (s64)b;
+	case C_SET: return (a & b) != 0;
+	}
+	return false;
+}
+
+static u64 fold_ext(enum ir_op op, u64 a, u32 size)
+{
+	u32 shift = 64 - 8 * size;
+
+	if (size == 8)
+		return a;
+	return op == IR_SEXT ? (u64)((s64)(a << shift) >> shift) : a << shift >> shift;
+}
+
+static bool is_alu(enum ir_op op)
+{
+	return op >= IR_ADD && op <= IR_SAR;
+}
+
+static void become_imm(struct simplify *s, struct ir_insn *i, s64 v)
+{
+	*i = (struct ir_insn){ .op = IR_IMM, .d = i->d, .imm = v, .span = i->span };
+	s->changed = true;
+}
+
+static void become_mov(struct simplify *s, struct ir_insn *i, vreg a)
+{
+	*i = (struct ir_insn){ .op = IR_MOV, .d = i->d, .a = a, .span = i->span };
+	s->changed = true;
+}
+
+static void replace_reg(struct simplify *s, vreg *r)
+{
+	vreg to = origin(s, *r);
+
+	if (to != *r) {
+		*r = to;
+		s->changed = true;
+	}
+}
+
+static void simplify_opnd(struct simplify *s, struct opnd *o, bool any_const)
+{
+	s64 v;
+
+	if (o->is_imm || !o->r)
+		return;
+	replace_reg(s, &o->r);
+	if (is_const(s, o->r, &v) && (any_const || fits_s32(v))) {
+		*o = opnd_imm(v);
+		s->changed = true;
+	}
+}
+
+/* base + constant, as an address: goes into the offset of the access. */
+static void fold_address(struct simplify *s, struct ir_insn *i)
+{
+	const struct ir_insn *d = i->a ? s->def[i->a] : NULL;
+
+	if (!d || d->op != IR_ADD || !d->b.is_imm || !d->a || !s->def[d->a])
+		return;
+	if (i->imm + d->b.imm < INT16_MIN || i->imm + d->b.imm > INT16_MAX)
+		return;
+	i->imm += d->b.imm;
+	i->a = d->a;
+	s->changed = true;
+}
+
+static void simplify_alu(struct simplify *s, struct ir_insn *i)
+{
+	const struct ir_insn *d;
+	s64 a, b;
+	u64 v;
+
+	if (is_const(s, i->a, &a)) {
+		if (i->b.is_imm && fold_alu(i->op, a, i->b.imm, &v)) {
+			become_imm(s, i, v);
+			return;
+		}
+		/* constant op register: swap where the order does not matter */
+		if (!i->b.is_imm && fits_s32(a) && (i->op == IR_ADD || i->op == IR_MUL || i->op == IR_AND || i->op == IR_OR || i->op == IR_XOR)) {
+			i->a = i->b.r;
+			i->b = opnd_imm(a);
+			s->changed = true;
+		}
+	}
+	if (!i->b.is_imm)
+		return;
+	b = i->b.imm;
+	if (b == 0 && (i->op == IR_ADD || i->op == IR_SUB || i->op == IR_OR || i->op == IR_XOR || i->op == IR_SHL || i->op == IR_SHR ||
+		       i->op == IR_SAR)) {
+		become_mov(s, i, i->a);
+	} else if (b == 1 && (i->op == IR_MUL || i->op == IR_DIV)) {
+		become_mov(s, i, i->a);
+	} else if (b == 0 && (i->op == IR_MUL || i->op == IR_AND)) {
+		become_imm(s, i, 0);
+	} else if (i->op == IR_SUB && fits_s32(-b)) {
+		i->op = IR_ADD; /* one form for address arithmetic */
+		i->b.imm = -b;
+		s->changed = true;
+	} else if (i->op == IR_MUL && is_pow2(b)) {
+		i->op = IR_SHL;
+		i->b.imm = __builtin_ctzll(b);
+		s->changed = true;
+	} else if (i->op == IR_DIV && is_pow2(b)) {
+		i->op = IR_SHR;
+		i->b.imm = __builtin_ctzll(b);
+		s->changed = true;
+	} else if (i->op == IR_MOD && is_pow2(b)) {
+		i->op = IR_AND;
+		i->b.imm = b - 1;
+		s->changed = true;
+	} else if (i->op == IR_ADD && (d = s->def[i->a]) && d->op == IR_ADD && d->b.is_imm && s->def[d->a] && fits_s32(b + d->b.imm)) {
+		i->a = d->a;
+		i->b.imm = b + d->b.imm;
+		s->changed = true;
+	} else if (i->op == IR_AND && (d = s->def[i->a]) && d->op == IR_LOAD && d->size < 8 && b > 0 &&
+		   (u64)b == (1ull << (8 * d->size)) - 1) {
+		become_mov(s, i, i->a);
+	}
+}
+
+/* How many low bytes of r can be other than zero, as far as its definition tells. */
+static u32 known_width(const struct simplify *s, vreg r)
+{
+	const struct ir_insn *d = s->def[r];
+
+	if (!d)
+		return 8;
+	if (d->op == IR_LOAD || d->op == IR_ZEXT)
+		return d->size;
+	if (d->op == IR_AND && d->b.is_imm && d->b.imm >= 0)
+		return d->b.imm < 256 ? 1 : d->b.imm < 65536 ? 2 : 4;
+	if (d->op == IR_SHR && d->b.is_imm)
+		return d->b.imm >= 56 ? 1 : d->b.imm >= 48 ? 2 : d->b.imm >= 32 ? 4 : 8;
+	return 8;
+}
+
+static void simplify_ext(struct simplify *s, struct ir_insn *i)
+{
+	s64 a;
+
+	if (i->op == IR_BSWAP)
+		return;
+	if (is_const(s, i->a, &a))
+		become_imm(s, i, fold_ext(i->op, a, i->size));
+	else if (i->size == 8 || (i->op == IR_ZEXT && known_width(s, i->a) <= i->size))
+		become_mov(s, i, i->a);
+	else if (i->op == IR_SEXT && known_width(s, i->a) < i->size)
+		become_mov(s, i, i->a);
+	else if (s->def[i->a] && s->def[i->a]->op == i->op && s->def[i->a]->size <= i->size)
+		become_mov(s, i, i->a); /* extended from as little already */
+}
+
+static void simplify_insn(struct simplify *s, struct ir_insn *i)
+{
+	s64 a;
+
+	if (i->a)
+		replace_reg(s, &i->a);
+	if (i->c)
+		replace_reg(s, &i->c);
+	/* The store and atomic instructions differ: an immediate of 32 bits can be stored, but not added atomically. */
+	if (i->op == IR_ATOMIC_ADD || i->op == IR_ATOMIC_OR || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
+		replace_reg(s, &i->b.r);
+	else if (i->b.r)
+		simplify_opnd(s, &i->b, i->op == IR_RET);
+	for (u32 k = 0; k < i->arg_cnt; k++)
+		simplify_opnd(s, &i->args[k], true);
+
+	if (is_alu(i->op))
+		simplify_alu(s, i);
+	else if (i->op == IR_ZEXT || i->op == IR_SEXT || i->op == IR_BSWAP)
+		simplify_ext(s, i);
+	else if (i->op == IR_LOAD || i->op == IR_STORE || i->op == IR_ATOMIC_ADD || i->op == IR_ATOMIC_OR || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
+		fold_address(s, i);
+	else if (i->op == IR_MOV && is_const(s, i->a, &a))
+		become_imm(s, i, a);
+	else if (i->op == IR_NEG && is_const(s, i->a, &a))
+		become_imm(s, i, -(u64)a);
+	if (i->op == IR_BR && i->b.is_imm && is_const(s, i->a, &a)) {
+		*i = (struct ir_insn){ .op = IR_JMP, .yes = fold_cond(i->cond, a, i->b.imm) ? i->yes : i->no, .span = i->span };
+		s->changed = true;
+	} else if (i->op == IR_BR && i->yes == i->no) {
+		*i = (struct ir_insn){ .op = IR_JMP, .yes = i->yes, .span = i->span };
+		s->changed = true;
+	}
+}
+
+static bool has_effect(enum ir_op op)
+{
+	switch (op) {
+	case IR_STORE: case IR_ATOMIC_ADD: case IR_ATOMIC_OR: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_CALLFN: case IR_JMP: case IR_BR:
+	case IR_RET: case IR_SCRATCH: case IR_UNSCRATCH:
+		return true;
+	case IR_IMM: case IR_MOV: case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR:
+	case IR_SHL: case IR_SHR: case IR_SAR: case IR_NEG: case IR_ZEXT: case IR_SEXT: case IR_BSWAP: case IR_LOAD: case IR_CTX: case IR_MAP:
+	case IR_MAPVAL: case IR_SLOT: case IR_COUNT_CB: case IR_OP_CNT:
+		return false;
+	}
+	return true;
+}
+
+static void drop_dead(struct simplify *s)
+{
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		vec_for(pb, &s->f->blocks) {
+			struct ir_block *b = *pb;
+			u32 kept = 0;
+
+			for (u32 k = 0; k < b->insns.cnt; k++) {
+				struct ir_insn *i = &b->insns.at[k];
+
+				if (!has_effect(i->op) && (!s->uses[i->d] || (i->op == IR_MOV && i->d == i->a))) {
+					vreg uses[8];
+					u32 n = ir_uses(i, uses);
+
+					for (u32 u = 0; u < n; u++)
+						s->uses[uses[u]]--;
+					changed = s->changed = true;
+					continue;
+				}
+				if (kept != k)
+					b->insns.at[kept] = *i;
+				kept++;
+			}
+			b->insns.cnt = kept;
+		}
+	}
+}
+
+/* IR_SCRATCH sits inside of a block and may jump out of it. */
+static struct ir_insn *scratch_mark(struct ir_block *b)
+{
+	vec_for(i, &b->insns)
+		if (i->op == IR_SCRATCH)
+			return i;
+	return NULL;
+}
+
+void ir_drop_unreachable(struct ir_func *f)
+{
+	bool *seen = arena_alloc(f->arena, f->blocks.cnt);
+	u32 *stack = arena_alloc(f->arena, 3 * f->blocks.cnt * sizeof(*stack)), top = 0, kept = 0;
+
+	seen[0] = true;
+	stack[top++] = 0;
+	while (top) {
+		struct ir_block *b = f->blocks.at[stack[--top]];
+		const struct ir_insn *end = &b->insns.at[b->insns.cnt - 1], *mark = scratch_mark(b);
+		struct ir_block *next[] = { end->yes, end->no, mark ? mark->no : NULL };
+
+		for (u32 k = 0; k < ARRAY_CNT(next); k++) {
+			if (next[k] && !seen[next[k]->id]) {
+				seen[next[k]->id] = true;
+				stack[top++] = next[k]->id;
+			}
+		}
+	}
+	for (u32 n = 0; n < f->blocks.cnt; n++)
+		if (seen[n])
+			f->blocks.at[kept++] = f->blocks.at[n];
+	f->blocks.cnt = kept;
+	for (u32 n = 0; n < kept; n++)
+		f->blocks.at[n]->id = n;
+}
+
+/* The place where a jump to b really ends up. */
+static struct ir_block *final_target(struct ir_block *b)
+{
+	for (u32 hops = 0; hops < 64 && b->insns.cnt == 1 && b->insns.at[0].op == IR_JMP; hops++)
+		b = b->insns.at[0].yes;
+	return b;
+}
+
+static void thread_jumps(struct ir_func *f)
+{
+	u32 *preds = arena_alloc(f->arena, f->blocks.cnt * sizeof(*preds));
+
+	vec_for(pb, &f->blocks) {
+		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
+
+		if (end->yes)
+			end->yes = final_target(end->yes);
+		if (end->no)
+			end->no = final_target(end->no);
+		if (scratch_mark(*pb))
+			scratch_mark(*pb)->no = final_target(scratch_mark(*pb)->no);
+		if (end->op == IR_BR && end->yes == end->no)
+			*end = (struct ir_insn){ .op = IR_JMP, .yes = end->yes, .span = end->span };
+	}
+	ir_drop_unreachable(f);
+	vec_for(pb, &f->blocks) {
+		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
+
+		if (end->yes)
+			preds[end->yes->id]++;
+		if (end->no)
+			preds[end->no->id]++;
+		if (scratch_mark(*pb))
+			preds[scratch_mark(*pb)->no->id]++;
+	}
+	/* A block that only one jump reaches joins the block that jumps. */
+	vec_for(pb, &f->blocks) {
+		struct ir_block *b = *pb;
+
+		for (;;) {
+			struct ir_insn *end = b->insns.cnt ? &b->insns.at[b->insns.cnt - 1] : NULL;
+			struct ir_block *next = end && end->op == IR_JMP ? end->yes : NULL;
+
+			if (!next || next == b || next->id == 0 || preds[next->id] != 1)
+				break;
+			b->insns.cnt--;
+			vec_for(i, &next->insns)
+				avec_push(f->arena, &b->insns, *i);
+			/* next is unreachable now: give it a legal end of its own */
+			next->insns.cnt = 0;
+			avec_push(f->arena, &next->insns, (struct ir_insn){ .op = IR_RET, .b = opnd_imm(0) });
+			preds[next->id] = 0;
+		}
+	}
+	ir_drop_unreachable(f);
+}
+
+void ir_simplify(struct ir_func *f)
+{
+	struct simplify s = { .f = f, .changed = true };
+
+	ir_drop_unreachable(f);
+	for (u32 round = 0; s.changed && round < 16; round++) {
+		s.changed = false;
+		find_defs(&s);
+		vec_for(b, &f->blocks)
+			vec_for(i, &(*b)->insns)
+				simplify_insn(&s, i);
+		ir_drop_unreachable(f);
+		find_defs(&s);
+		drop_dead(&s);
+	}
+	thread_jumps(f);
+}

@@ -1,0 +1,179 @@
+#include "kern/feature.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "bpf/image.h"
+#include "kern/btf.h"
+#include "kern/sys.h"
+
+static const struct insn exit_0[] = {
+	{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+	{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+};
+
+static int load(u32 type, u32 attach_type, u32 btf_id, const struct insn *insns, u32 cnt)
+{
+	struct bpf_prog_load_attr a = {
+		.prog_type = type,
+		.expected_attach_type = attach_type,
+		.attach_btf_id = btf_id,
+		.insns = (u64)(uintptr_t)insns,
+		.insn_cnt = cnt,
+		.license = (u64)(uintptr_t)"GPL",
+	};
+
+	return kern_prog_load(&a);
+}
+
+static bool loads(u32 type, u32 attach_type, u32 btf_id, const struct insn *insns, u32 cnt)
+{
+	int fd = load(type, attach_type, btf_id, insns, cnt);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static bool has_pmu(const char *path)
+{
+	return !access(path, R_OK);
+}
+
+/* A link whose argument is at an address that cannot be read: only a kernel that knows the kind of link gets as far as reading it. */
+static bool knows_link(u32 attach_type)
+{
+	int prog = load(BPF_PROG_TYPE_KPROBE, attach_type, 0, exit_0, ARRAY_CNT(exit_0)), err;
+	struct bpf_link_create_attr a = { .prog_fd = prog, .attach_type = attach_type };
+	const u64 nowhere = 8;
+	u64 offset = 0;
+	bool is_uprobe = attach_type == BPF_TRACE_UPROBE_MULTI || attach_type == BPF_TRACE_UPROBE_SESSION;
+
+	if (prog < 0)
+		return false;
+	if (is_uprobe) {
+		/* A directory is not a file to put a probe into: EBADF. */
+		a.uprobe_multi.path = (u64)(uintptr_t)"/";
+		a.uprobe_multi.offsets = (u64)(uintptr_t)&offset;
+		a.uprobe_multi.cnt = 1;
+	} else {
+		a.kprobe_multi.addrs = nowhere;
+		a.kprobe_multi.cnt = 1;
+	}
+	err = kern_link_create(&a);
+	close(prog);
+	if (err >= 0)
+		close(err);
+	return err >= 0 || err == (is_uprobe ? -EBADF : -EFAULT);
+}
+
+static bool probe_override(void)
+{
+	static const struct insn insns[] = {
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0 },
+		{ BPF_JMP | BPF_CALL, 0, 0, 0, HELPER_override_return },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+	};
+
+	return loads(BPF_PROG_TYPE_KPROBE, 0, 0, insns, ARRAY_CNT(insns));
+}
+
+static bool probe_v4(void)
+{
+	/* r0 = (s8)r0 */
+	static const struct insn insns[] = {
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_0, BPF_REG_0, 8, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+	};
+
+	return loads(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0, insns, ARRAY_CNT(insns));
+}
+
+/* The kernel itself must have BTF (it checks the number), whatever file our types come from. */
+static bool loads_tracing(u32 attach_type, const char *name, enum btf_kind kind)
+{
+	u32 id = kern_btf_find_id(name, kind);
+
+	return id && loads(BPF_PROG_TYPE_TRACING, attach_type, id, exit_0, ARRAY_CNT(exit_0));
+}
+
+static bool probe(enum kern_feature f)
+{
+	switch (f) {
+	case KF_KPROBE:
+		return has_pmu("/sys/bus/event_source/devices/kprobe/type");
+	case KF_UPROBE:
+		return has_pmu("/sys/bus/event_source/devices/uprobe/type");
+	case KF_KPROBE_MULTI:
+		return knows_link(BPF_TRACE_KPROBE_MULTI);
+	case KF_UPROBE_MULTI:
+		return knows_link(BPF_TRACE_UPROBE_MULTI);
+	case KF_KPROBE_SESSION:
+		return knows_link(BPF_TRACE_KPROBE_SESSION);
+	case KF_UPROBE_SESSION:
+		return knows_link(BPF_TRACE_UPROBE_SESSION);
+	case KF_BTF:
+		return kern_types() != NULL;
+	case KF_OVERRIDE:
+		return probe_override();
+	case KF_TP_BTF:
+		return loads_tracing(BPF_TRACE_RAW_TP, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	case KF_FENTRY:
+		return loads_tracing(BPF_TRACE_FENTRY, "vfs_read", BTF_KIND_FUNC);
+	case KF_JMP32_V4:
+		return probe_v4();
+	case KF_RAW_TP_COOKIE:
+		/* No such program: EBADF. A kernel without cookies does not look that far. */
+		return kern_raw_tp_open("sched_switch", -1, 1) == -EBADF;
+	case KF_CNT:
+		break;
+	}
+	return false;
+}
+
+bool kern_has(enum kern_feature f)
+{
+	static u64 known, has;
+
+	if (!(known >> f & 1)) {
+		known |= 1ull << f;
+		if (probe(f))
+			has |= 1ull << f;
+	}
+	return has >> f & 1;
+}
+
+u64 kern_features(u64 wanted)
+{
+	u64 bits = 0;
+
+	for (u32 f = 0; f < KF_CNT; f++)
+		if (wanted >> f & 1 && kern_has((enum kern_feature)f))
+			bits |= 1ull << f;
+	return bits;
+}
+
+const char *kern_feature_name(enum kern_feature f)
+{
+	static const char *const names[] = {
+#define FEATURE_ROW(name, doc) #name,
+#include "kern/feature.def"
+#undef FEATURE_ROW
+	};
+
+	return names[f];
+}
+
+const char *kern_feature_doc(enum kern_feature f)
+{
+	static const char *const docs[] = {
+#define FEATURE_ROW(name, doc) doc,
+#include "kern/feature.def"
+#undef FEATURE_ROW
+	};
+
+	return docs[f];
+}

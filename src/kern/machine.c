@@ -1,0 +1,183 @@
+#include "kern/machine.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "kern/btf.h"
+#include "kern/feature.h"
+#include "kern/kallsyms.h"
+
+/* The initial PID namespace has a fixed inode number (PROC_PID_INIT_INO). */
+#define PIDNS_INIT_INO 0xEFFFFFFCu
+
+bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg)
+{
+	const char *p = text;
+
+	for (;;) {
+		unsigned long from, to;
+		char *end;
+
+		if (!isdigit((u8)*p))
+			return !*p || *p == '\n';
+		from = to = strtoul(p, &end, 10);
+		if (*end == '-') {
+			if (!isdigit((u8)end[1]))
+				return false;
+			to = strtoul(end + 1, &end, 10);
+		}
+		if (to < from || to > 65535)
+			return false;
+		for (; from <= to; from++)
+			fn(arg, from);
+		if (*end != ',')
+			return !*end || *end == '\n';
+		p = end + 1;
+	}
+}
+
+static void count_cpu(void *arg, u32 cpu)
+{
+	u32 *cnt = arg;
+
+	*cnt = MAX(*cnt, cpu + 1);
+}
+
+u32 machine_cpus(void)
+{
+	static u32 cnt;
+	char *text;
+	long n;
+
+	if (cnt)
+		return cnt;
+	if (!io_read_file("/sys/devices/system/cpu/possible", &text, NULL)) {
+		if (!cpu_list_each(text, count_cpu, &cnt))
+			cnt = 0;
+		free(text);
+	}
+	if (!cnt) {
+		n = sysconf(_SC_NPROCESSORS_CONF);
+		cnt = n > 0 ? n : 1;
+	}
+	return cnt;
+}
+
+typedef vec(u32) cpu_vec;
+
+static void add_cpu(void *arg, u32 cpu)
+{
+	cpu_vec *v = arg;
+
+	vec_push(v, cpu);
+}
+
+u32 *machine_online(u32 *cnt)
+{
+	cpu_vec v = {};
+	char *text;
+
+	if (!io_read_file("/sys/devices/system/cpu/online", &text, NULL)) {
+		cpu_list_each(text, add_cpu, &v);
+		free(text);
+	}
+	if (!v.cnt)
+		for (u32 i = 0; i < machine_cpus(); i++)
+			vec_push(&v, i);
+	*cnt = v.cnt;
+	return v.at;
+}
+
+static u64 clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (u64)t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+s64 machine_boot_to_real(void)
+{
+	s64 best = 0;
+	u64 narrow = UINT64_MAX;
+
+	/* Of some tries the one in which least time passed between the readings. */
+	for (u32 i = 0; i < 5; i++) {
+		u64 before = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_BOOTTIME);
+
+		if (after - before >= narrow)
+			continue;
+		narrow = after - before;
+		best = (s64)(real - (before + (after - before) / 2));
+	}
+	return best;
+}
+
+void machine_target(struct target *t, u64 wanted)
+{
+	struct stat st;
+
+	t->ncpus = machine_cpus();
+	t->features = kern_features(wanted);
+	t->types = kern_types();
+	t->kaddr = kallsyms_addr;
+	t->kaddr_self = NULL;
+	t->pidns_dev = t->pidns_ino = 0;
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != PIDNS_INIT_INO) {
+		/* The kernel compares with its own encoding of the device: 12 bits of major above 20 bits of minor. */
+		t->pidns_dev = (u64)major(st.st_dev) << 20 | minor(st.st_dev);
+		t->pidns_ino = st.st_ino;
+	}
+}
+
+/* ---- privileges ---- */
+
+static u64 effective_caps(void)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+
+	if (syscall(SYS_capget, &h, data))
+		return 0;
+	return (u64)data[1].effective << 32 | data[0].effective;
+}
+
+/* "none [integrity] confidentiality": the word in brackets */
+static bool is_locked_down(void)
+{
+	bool locked = false;
+	char *text;
+
+	if (!io_read_file("/sys/kernel/security/lockdown", &text, NULL)) {
+		locked = strstr(text, "[confidentiality]") != NULL;
+		free(text);
+	}
+	return locked;
+}
+
+bool machine_may_trace(struct diag *d)
+{
+	enum { CAP_PERFMON_ = 38, CAP_BPF_ = 39 };
+	u64 caps = effective_caps();
+
+	if (!(caps >> CAP_SYS_ADMIN & 1) && !(caps >> CAP_BPF_ & caps >> CAP_PERFMON_ & 1)) {
+		diag_error_nowhere(d, E_LOAD, "tracing needs root, or CAP_BPF and CAP_PERFMON");
+		diag_hint(d, "run it with sudo");
+		return false;
+	}
+	if (is_locked_down()) {
+		diag_error_nowhere(d, E_LOAD, "the kernel is locked down (confidentiality): programs may not read kernel memory");
+		diag_hint(d, "lockdown comes with Secure Boot or the boot parameter lockdown=confidentiality");
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,22 @@
+/* This machine as a compilation target, and whether we may trace on it. */
+#pragma once
+
+#include "lang/compile.h"
+
+/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and the features that are in `wanted` (KF_CHEAP
+ * of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
+void machine_target(struct target *t, u64 wanted);
+
+/* Possible CPUs: the highest number + 1, as per-CPU maps count them. */
+u32 machine_cpus(void);
+/* CPUs that are online, as bits in order; cnt receives how many. The result is malloc'ed. */
+u32 *machine_online(u32 *cnt);
+/* A list as sysfs has it, "0-3,8": calls fn for each number. False if it is malformed. */
+bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg);
+
+/* What must be added to the boot clock (bpf_ktime_get_boot_ns) to get nanoseconds since the epoch. */
+s64 machine_boot_to_real(void);
+
+/* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel memory.
+ * If not, says so in diag (E_LOAD, with a hint) and returns false. */
+bool machine_may_trace(struct diag *d);

@@ -1,0 +1,548 @@
+/* A loaded image in the kernel: its maps, its programs, and what comes out of its rings (run/object.h). */
+#include "run/object.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/btfgen.h"
+#include "kern/machine.h"
+#include "kern/ring.h"
+#include "kern/sys.h"
+#include "kern/vlog.h"
+#include "probe/provider.h"
+
+/* The kernel's own "not supported", which the C library does not know. */
+#define ENOTSUPP_ 524
+
+/* Verifier logs end with what matters; a log that does not fit is asked for again in a larger buffer, up to this. */
+#define LOG_MAX (64u << 20)
+
+struct kmap {
+	int fd; /* -1: not needed */
+	void *mem;
+	size_t mem_sz;
+};
+
+struct kobject {
+	struct object base; /* must be first */
+	struct kmap *maps;
+	int *progs;
+	int btf_fd, epoll_fd;
+	struct ring data, ctrl;
+	bool has_data, has_ctrl;
+};
+
+/* What loading needs to know besides the object. */
+struct loader {
+	struct kobject *o;
+	const struct image *img;
+	struct diag *diag;
+	bool verbose;
+	struct arena arena;
+	struct btf_blob btf;
+};
+
+static const char *errno_text(int err)
+{
+	return -err == ENOTSUPP_ ? "Operation not supported" : strerror(-err);
+}
+
+static bool is_percpu(u32 type)
+{
+	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
+/* Bytes of one value as user space sees it: for all CPUs, if the map is per CPU. */
+static u32 value_stride(const struct image_map *m)
+{
+	return is_percpu(m->type) ? ALIGN_UP(m->value_sz, 8) * machine_cpus() : m->value_sz;
+}
+
+/* ---- maps ---- */
+
+static size_t array_sz(const struct image_map *m)
+{
+	return ALIGN_UP((size_t)ALIGN_UP(m->value_sz, 8) * m->max_entries, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+static void *map_memory(struct kobject *o, u32 map)
+{
+	const struct image_map *m = &o->base.image->maps.at[map];
+	struct kmap *k = &o->maps[map];
+	void *p;
+
+	if (k->mem)
+		return k->mem;
+	if (k->fd < 0 || m->type != BPF_MAP_TYPE_ARRAY || !(m->flags & BPF_F_MMAPABLE))
+		return NULL;
+	p = mmap(NULL, array_sz(m), PROT_READ | PROT_WRITE, MAP_SHARED, k->fd, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	k->mem = p;
+	k->mem_sz = array_sz(m);
+	return p;
+}
+
+static int map_init(struct kobject *o, u32 map)
+{
+	const struct image_map *m = &o->base.image->maps.at[map];
+	u32 zero = 0, freeze_fd;
+	u8 *value;
+	void *mem;
+	int err;
+
+	if (!m->init)
+		return 0;
+	/* A constant map is frozen, so that the verifier knows what is in it; that needs it not to be mapped for writing. */
+	mem = m->flags & BPF_F_RDONLY_PROG ? NULL : map_memory(o, map);
+	if (mem) {
+		memcpy(mem, m->init, m->init_sz);
+		return 0;
+	}
+	value = xzalloc(m->value_sz);
+	memcpy(value, m->init, MIN(m->init_sz, m->value_sz));
+	err = kern_map_update(o->maps[map].fd, &zero, value, BPF_ANY);
+	free(value);
+	freeze_fd = o->maps[map].fd;
+	if (!err && m->flags & BPF_F_RDONLY_PROG)
+		err = kern_bpf(BPF_MAP_FREEZE, &freeze_fd, sizeof(freeze_fd));
+	return err;
+}
+
+static void report_map(struct loader *l, const struct image_map *m, int err)
+{
+	const char *name = m->map ? m->map->name : m->name;
+
+	if (err == -EPERM && !machine_may_trace(l->diag))
+		return;
+	if (m->map)
+		diag_error(l->diag, m->map->first_use, E_LOAD, "the kernel cannot create the map %s: %s", name, errno_text(err));
+	else
+		diag_error_nowhere(l->diag, E_LOAD, "the kernel cannot create the map %s: %s", name, errno_text(err));
+	if (err == -E2BIG || err == -ENOMEM || err == -EINVAL)
+		diag_hint(l->diag, "%u entries of %u bytes: max_map_keys and the sizes of strings set these", m->max_entries,
+			  m->key_sz + value_stride(m));
+}
+
+static bool create_maps(struct loader *l)
+{
+	for (u32 i = 0; i < l->img->maps.cnt; i++) {
+		const struct image_map *m = &l->img->maps.at[i];
+		struct bpf_map_create_attr a = {
+			.map_type = m->type,
+			.key_size = m->key_sz,
+			.value_size = m->value_sz,
+			.max_entries = m->max_entries,
+			.map_flags = m->flags,
+		};
+		int fd, err;
+
+		if (!m->type)
+			continue;
+		btfgen_name(a.map_name, sizeof(a.map_name), m->name ? m->name : "");
+		fd = kern_map_create(&a);
+		if (fd < 0) {
+			report_map(l, m, fd);
+			return false;
+		}
+		l->o->maps[i].fd = fd;
+		err = map_init(l->o, i);
+		if (err) {
+			report_map(l, m, err);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool open_ring(struct loader *l, u32 map, struct ring *r, bool *has)
+{
+	struct kobject *o = l->o;
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = map };
+	int err;
+
+	if (map >= l->img->maps.cnt || o->maps[map].fd < 0)
+		return true;
+	err = ring_init(r, o->maps[map].fd, l->img->maps.at[map].max_entries);
+	if (!err) {
+		*has = true;
+		if (o->epoll_fd < 0)
+			o->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		if (o->epoll_fd < 0 || epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, o->maps[map].fd, &ev))
+			err = -errno;
+	}
+	if (err)
+		diag_error_nowhere(l->diag, E_LOAD, "cannot map the event buffer: %s", errno_text(err));
+	return !err;
+}
+
+/* ---- programs ---- */
+
+/* Map indexes become descriptors. */
+static struct insn *patched_insns(struct loader *l, const struct image_prog *p)
+{
+	struct insn *insns = arena_alloc(&l->arena, p->insn_cnt * sizeof(*insns));
+
+	memcpy(insns, p->insns, p->insn_cnt * sizeof(*insns));
+	for (u32 i = 0; i < p->insn_cnt; i++) {
+		struct insn *in = &insns[i];
+
+		if (in->code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (in->src == BPF_PSEUDO_MAP_FD || in->src == BPF_PSEUDO_MAP_VALUE) {
+			u32 map = in->imm;
+
+			BUG_ON(map >= l->img->maps.cnt || l->o->maps[map].fd < 0);
+			in->imm = l->o->maps[map].fd;
+		}
+		i++; /* the second half */
+	}
+	return insns;
+}
+
+/* The script's place of an instruction. */
+static struct span span_of(const struct image_prog *p, s64 insn)
+{
+	struct span at = p->unit->probe ? p->unit->probe->span : (struct span){};
+
+	for (u32 i = 0; i < p->line_cnt && p->lines[i].insn <= MAX(insn, 0); i++)
+		if (insn >= 0)
+			at = p->lines[i].span;
+	return at;
+}
+
+static void report_prog(struct loader *l, const struct image_prog *p, int err, const char *log)
+{
+	struct vlog v = vlog_explain(log);
+	struct span at = span_of(p, v.insn);
+
+	if (err == -EPERM && !*log) {
+		if (!machine_may_trace(l->diag))
+			return;
+		diag_error(l->diag, at, E_LOAD, "the kernel does not allow programs of this kind (%s): Operation not permitted",
+			   p->unit->provider->name);
+		return;
+	}
+	if (!v.text) {
+		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s (%u instructions): %s", p->unit->name, p->insn_cnt,
+			   errno_text(err));
+	} else {
+		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s at instruction %lld: %.*s", p->unit->name,
+			   (long long)v.insn, (int)v.len, v.text);
+		diag_hint(l->diag, "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
+	}
+	if (*log && l->verbose)
+		diag_hint(l->diag, "the verifier's log:\n%s", log);
+	else if (*log)
+		diag_hint(l->diag, "-v shows the verifier's log");
+}
+
+/* Loads again with a log. Returns what loading returned; *log is malloc'ed. */
+static int load_with_log(struct loader *l, struct bpf_prog_load_attr *a, char **log)
+{
+	u64 want = l->img->compile->config.log_size;
+	u32 sz = MAX(64u << 10, (u32)MIN(want, LOG_MAX));
+	int r;
+
+	a->log_level = BPF_LOG_LEVEL1 | (l->verbose ? BPF_LOG_LEVEL2 : 0);
+	*log = NULL;
+	for (;; sz *= 4) {
+		/* Not touched beforehand: what the kernel does not write costs no memory. */
+		*log = xrealloc(*log, sz);
+		**log = 0;
+		a->log_buf = (u64)(uintptr_t)*log;
+		a->log_size = sz;
+		r = kern_prog_load(a);
+		if (r != -ENOSPC || sz >= LOG_MAX)
+			break;
+	}
+	(*log)[sz - 1] = 0;
+	a->log_buf = a->log_size = a->log_level = 0;
+	return r;
+}
+
+static void set_btf(struct loader *l, struct bpf_prog_load_attr *a, u32 prog, bool with_lines)
+{
+	const struct btfgen_prog *b = &l->btf.progs[prog];
+
+	if (l->o->btf_fd < 0)
+		return;
+	a->prog_btf_fd = l->o->btf_fd;
+	a->func_info_rec_size = sizeof(*b->funcs);
+	a->func_info = (u64)(uintptr_t)b->funcs;
+	a->func_info_cnt = b->func_cnt;
+	a->line_info_rec_size = with_lines ? sizeof(*b->lines) : 0;
+	a->line_info = with_lines ? (u64)(uintptr_t)b->lines : 0;
+	a->line_info_cnt = with_lines ? b->line_cnt : 0;
+}
+
+static bool load_prog(struct loader *l, u32 prog)
+{
+	const struct image_prog *p = &l->img->progs.at[prog];
+	const struct unit *u = p->unit;
+	struct compile *c = l->img->compile;
+	struct bpf_prog_load_attr a = {
+		.insns = (u64)(uintptr_t)patched_insns(l, p),
+		.insn_cnt = p->insn_cnt,
+		.license = (u64)(uintptr_t)(c->config.license ? c->config.license : "GPL"),
+	};
+	struct prog_attr attr = {};
+	char *log = NULL;
+	int fd;
+
+	if (u->provider->attr && u->provider->attr(c, u, &attr, l->diag))
+		return false;
+	a.prog_type = attr.type;
+	a.expected_attach_type = attr.attach_type;
+	a.attach_btf_id = attr.attach_btf_id;
+	a.attach_btf_obj_fd = attr.attach_btf_obj_fd;
+	a.prog_flags = attr.is_sleepable ? BPF_F_SLEEPABLE : 0;
+	btfgen_name(a.prog_name, sizeof(a.prog_name), u->name ? u->name : "");
+	set_btf(l, &a, prog, true);
+	fd = kern_prog_load(&a);
+	if (fd < 0) {
+		int err = fd;
+
+		fd = load_with_log(l, &a, &log);
+		/* Lines are a comfort: should a kernel not like ours, go on without. */
+		if (fd < 0 && (strstr(log, "line_info") || strstr(log, "linfo"))) {
+			set_btf(l, &a, prog, false);
+			free(log);
+			fd = load_with_log(l, &a, &log);
+		}
+		if (fd < 0)
+			report_prog(l, p, fd == -ENOSPC ? err : fd, log);
+		free(log);
+	}
+	if (attr.attach_btf_obj_fd)
+		close(attr.attach_btf_obj_fd);
+	l->o->progs[prog] = fd;
+	return fd >= 0;
+}
+
+/* ---- struct object_ops ---- */
+
+static int op_prog_run(struct object *base, u32 prog)
+{
+	return kern_prog_run(((struct kobject *)base)->progs[prog], -1, NULL);
+}
+
+static void *op_map_mem(struct object *base, u32 map)
+{
+	return map_memory((struct kobject *)base, map);
+}
+
+/* Room for cap entries. */
+static void dump_grow(struct map_dump *d, u32 cap)
+{
+	d->keys = xrealloc(d->keys, (size_t)cap * d->key_sz);
+	d->values = xrealloc(d->values, (size_t)cap * d->stride);
+}
+
+/* One key after the other: for maps that know no batches. Keys that are deleted meanwhile may make it start over, hence the limit. */
+static int read_one_by_one(int fd, const struct image_map *m, struct map_dump *d)
+{
+	u8 *key = xzalloc(m->key_sz), *next = xzalloc(m->key_sz);
+	u32 cap = 0;
+	int err;
+
+	d->cnt = 0;
+	err = kern_map_next_key(fd, NULL, next);
+	while (!err && d->cnt < m->max_entries) {
+		if (d->cnt == cap)
+			dump_grow(d, cap = MAX(64, 2 * cap));
+		err = kern_map_lookup(fd, next, d->values + (size_t)d->cnt * d->stride);
+		if (!err)
+			memcpy(d->keys + (size_t)d->cnt++ * d->key_sz, next, d->key_sz);
+		else if (err != -ENOENT)
+			break;
+		memcpy(key, next, m->key_sz);
+		err = kern_map_next_key(fd, key, next);
+	}
+	free(key);
+	free(next);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int read_batches(int fd, const struct image_map *m, struct map_dump *d)
+{
+	/* The kernel keeps its place in 4 bytes (a bucket) or in a key. */
+	u8 *in = xzalloc(MAX(4, m->key_sz)), *out = xzalloc(MAX(4, m->key_sz));
+	u32 cap = MIN(m->max_entries, 256), batch = cap;
+	bool first = true;
+	int err;
+
+	dump_grow(d, cap);
+	for (;;) {
+		u32 cnt = batch;
+
+		if (d->cnt + cnt > cap)
+			dump_grow(d, cap = MAX(d->cnt + cnt, 2 * cap));
+		cnt = cap - d->cnt;
+		err = kern_map_lookup_batch(fd, first ? NULL : in, out, d->keys + (size_t)d->cnt * d->key_sz,
+					    d->values + (size_t)d->cnt * d->stride, &cnt);
+		d->cnt += cnt;
+		if (err == -ENOSPC) {
+			batch = MAX(2 * batch, 2 * (cap - d->cnt)); /* a bucket with more entries than that */
+			continue;
+		}
+		if (err)
+			break;
+		first = false;
+		memcpy(in, out, MAX(4, m->key_sz));
+	}
+	free(in);
+	free(out);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int op_map_read(struct object *base, u32 map, struct map_dump *d)
+{
+	struct kobject *o = (struct kobject *)base;
+	const struct image_map *m = &base->image->maps.at[map];
+	int err;
+
+	*d = (struct map_dump){ .key_sz = m->key_sz, .stride = value_stride(m) };
+	d->cpu_cnt = is_percpu(m->type) ? machine_cpus() : 1;
+	d->value_sz = d->stride / d->cpu_cnt;
+	if (o->maps[map].fd < 0)
+		return -ENOENT;
+	err = read_batches(o->maps[map].fd, m, d);
+	if (err == -ENOTSUPP_ || err == -EOPNOTSUPP || err == -EINVAL)
+		err = read_one_by_one(o->maps[map].fd, m, d);
+	if (err)
+		map_dump_release(d);
+	return err;
+}
+
+static int op_map_lookup(struct object *base, u32 map, const void *key, void *value)
+{
+	return kern_map_lookup(((struct kobject *)base)->maps[map].fd, key, value);
+}
+
+static int op_map_delete(struct object *base, u32 map, const void *key)
+{
+	return kern_map_delete(((struct kobject *)base)->maps[map].fd, key);
+}
+
+static int op_map_update(struct object *base, u32 map, const void *key, const void *value)
+{
+	return kern_map_update(((struct kobject *)base)->maps[map].fd, key, value, BPF_ANY);
+}
+
+static int op_consume(struct object *base, object_record_fn fn, void *arg)
+{
+	struct kobject *o = (struct kobject *)base;
+
+	return rings_consume(o->has_data ? &o->data : NULL, o->has_ctrl ? &o->ctrl : NULL, fn, arg);
+}
+
+static int op_poll_fd(struct object *base)
+{
+	return ((struct kobject *)base)->epoll_fd;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void op_free(struct object *base)
+{
+	struct kobject *o = (struct kobject *)base;
+
+	for (u32 i = 0; i < base->image->progs.cnt; i++)
+		close_fd(o->progs[i]);
+	ring_release(&o->data);
+	ring_release(&o->ctrl);
+	for (u32 i = 0; i < base->image->maps.cnt; i++) {
+		if (o->maps[i].mem)
+			munmap(o->maps[i].mem, o->maps[i].mem_sz);
+		close_fd(o->maps[i].fd);
+	}
+	close_fd(o->epoll_fd);
+	close_fd(o->btf_fd);
+	free(o->maps);
+	free(o->progs);
+	free(o);
+}
+
+static int op_prog_fd(struct object *base, u32 prog)
+{
+	return kern_object_prog_fd(base, prog);
+}
+
+static const struct object_ops kern_ops = {
+	.name = "kernel",
+	.prog_run = op_prog_run,
+	.map_mem = op_map_mem,
+	.map_read = op_map_read,
+	.map_lookup = op_map_lookup,
+	.map_delete = op_map_delete,
+	.map_update = op_map_update,
+	.consume = op_consume,
+	.poll_fd = op_poll_fd,
+	.free = op_free,
+	.prog_fd = op_prog_fd,
+};
+
+/* ---- loading ---- */
+
+static struct kobject *object_new(const struct image *img)
+{
+	struct kobject *o = xzalloc(sizeof(*o));
+
+	o->base.ops = &kern_ops;
+	o->base.image = img;
+	o->btf_fd = o->epoll_fd = -1;
+	o->maps = xzalloc(img->maps.cnt * sizeof(*o->maps));
+	o->progs = xzalloc(img->progs.cnt * sizeof(*o->progs));
+	for (u32 i = 0; i < img->maps.cnt; i++)
+		o->maps[i].fd = -1;
+	for (u32 i = 0; i < img->progs.cnt; i++)
+		o->progs[i] = -1;
+	return o;
+}
+
+static bool load_all(struct loader *l)
+{
+	bool ok = true;
+
+	if (!create_maps(l) || !open_ring(l, MAP_IDX_RING, &l->o->data, &l->o->has_data) ||
+	    !open_ring(l, MAP_IDX_CTRL, &l->o->ctrl, &l->o->has_ctrl))
+		return false;
+	btfgen_build(l->img, &l->arena, &l->btf);
+	/* Refused (a kernel without BTF): programs without callbacks do not need it. */
+	l->o->btf_fd = kern_btf_load(l->btf.data, l->btf.len, NULL, 0);
+	/* All of them, so that all trouble is reported at once; but a missing privilege is the same for each. */
+	for (u32 i = 0; i < l->img->progs.cnt; i++) {
+		if (!load_prog(l, i))
+			ok = false;
+		if (!ok && i >= 3)
+			break;
+	}
+	return ok;
+}
+
+struct object *kern_object_load(const struct image *img, struct diag *diag, bool verbose)
+{
+	struct loader l = { .o = object_new(img), .img = img, .diag = diag, .verbose = verbose };
+	bool ok;
+
+	arena_init(&l.arena);
+	ok = load_all(&l);
+	arena_release(&l.arena);
+	if (ok)
+		return &l.o->base;
+	op_free(&l.o->base);
+	return NULL;
+}
+
+int kern_object_prog_fd(const struct object *o, u32 prog)
+{
+	return ((const struct kobject *)o)->progs[prog];
+}

@@ -1,0 +1,583 @@
+#include "lang/check.h"
+
+#include "probe/provider.h"
+
+struct map *compile_map(struct compile *c, const char *name)
+{
+	vec_for(m, &c->maps)
+		if (str_eq((*m)->name, name))
+			return *m;
+	return NULL;
+}
+
+void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...)
+{
+	struct sbuf b = {};
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	diag_error(k->c->diag, e->span, tag, "%s", sbuf_str(&b));
+	sbuf_release(&b);
+	e->type = &type_error;
+}
+
+/* Joining types */
+
+const struct type *type_settle(const struct type *t)
+{
+	if (t->kind == T_INT && t->is_flexible)
+		return type_int(8, t->is_signed || t->size < 8 ? true : t->is_signed);
+	return t;
+}
+
+static const struct type *join_ints(const struct type *x, const struct type *y)
+{
+	u32 size = MAX(x->size, y->size);
+
+	/* A literal is as wide as its value needs as a signed number; it takes the other's sign, and an unsigned type of the same size holds it. */
+	if (x->is_flexible && y->is_flexible)
+		return x->size >= y->size ? x : y;
+	if (x->is_flexible != y->is_flexible) {
+		const struct type *lit = x->is_flexible ? x : y, *fixed = x->is_flexible ? y : x;
+
+		return type_int(MAX(lit->size, fixed->size), lit->size == 8 && !lit->is_signed ? false : fixed->is_signed);
+	}
+	if (x->is_signed == y->is_signed)
+		return type_int(size, x->is_signed);
+	/* Mixed signs: the next larger signed type that holds both. */
+	u32 unsigned_sz = x->is_signed ? y->size : x->size, signed_sz = x->is_signed ? x->size : y->size;
+
+	return type_int(MIN(8, MAX(2 * unsigned_sz, signed_sz)), true);
+}
+
+static const struct type *as_int(const struct type *t)
+{
+	if (t->kind == T_BOOL)
+		return &type_u8;
+	if (t->kind == T_ENUM)
+		return type_int(t->size, t->is_signed);
+	return t;
+}
+
+const struct type *type_join(struct arena *a, const struct type *x, const struct type *y)
+{
+	if (x->kind == T_ERROR || y->kind == T_ERROR)
+		return &type_error;
+	if (type_is_integral(x) && type_is_integral(y)) {
+		if (x->kind == y->kind && x->kind != T_INT && type_equal(x, y))
+			return x;
+		return join_ints(as_int(x), as_int(y));
+	}
+	if (x->kind == T_POINTER && y->kind == T_POINTER)
+		return type_equal(x, y) || y->elem->kind == T_VOID ? x : x->elem->kind == T_VOID ? y : x;
+	if (x->kind == T_POINTER && type_is_integral(y))
+		return x;
+	if (y->kind == T_POINTER && type_is_integral(x))
+		return y;
+	if (x->kind == T_STRING && y->kind == T_STRING)
+		return x->size >= y->size ? x : y;
+	if (x->kind == T_BUFFER && y->kind == T_BUFFER)
+		return x->size >= y->size ? x : y;
+	if (x->kind == T_TUPLE && y->kind == T_TUPLE && x->member_cnt == y->member_cnt) {
+		const struct type **elems = arena_alloc(a, x->member_cnt * sizeof(*elems));
+
+		for (u32 i = 0; i < x->member_cnt; i++) {
+			elems[i] = type_join(a, x->members[i].type, y->members[i].type);
+			if (!elems[i])
+				return NULL;
+		}
+		return type_tuple(a, elems, NULL, x->member_cnt);
+	}
+	return type_equal(x, y) ? x : NULL;
+}
+
+/* A literal in a key settles to 64 bits, in every element of a tuple. */
+static const struct type *settle_deep(struct arena *a, const struct type *t)
+{
+	const struct type **elems;
+
+	if (t->kind != T_TUPLE)
+		return type_settle(t);
+	elems = arena_alloc(a, t->member_cnt * sizeof(*elems));
+	for (u32 i = 0; i < t->member_cnt; i++)
+		elems[i] = settle_deep(a, t->members[i].type);
+	return type_tuple(a, elems, NULL, t->member_cnt);
+}
+
+/* Types by name */
+
+static const struct {
+	const char *name;
+	const struct type *type;
+} type_words[] = {
+	{ "bool", &type_bool }, { "int8", &type_s8 }, { "int16", &type_s16 }, { "int32", &type_s32 }, { "int64", &type_s64 },
+	{ "uint8", &type_u8 }, { "uint16", &type_u16 }, { "uint32", &type_u32 }, { "uint64", &type_u64 }, { "void", &type_void },
+	/* C's own words, which no BTF is needed for */
+	{ "char", &type_s8 }, { "signed char", &type_s8 }, { "unsigned char", &type_u8 }, { "short", &type_s16 },
+	{ "unsigned short", &type_u16 }, { "int", &type_s32 }, { "unsigned int", &type_u32 }, { "unsigned", &type_u32 },
+	{ "long", &type_s64 }, { "unsigned long", &type_u64 }, { "long long", &type_s64 }, { "unsigned long long", &type_u64 },
+	{ "int8_t", &type_s8 }, { "int16_t", &type_s16 }, { "int32_t", &type_s32 }, { "int64_t", &type_s64 },
+	{ "uint8_t", &type_u8 }, { "uint16_t", &type_u16 }, { "uint32_t", &type_u32 }, { "uint64_t", &type_u64 },
+	{ "u8", &type_u8 }, { "u16", &type_u16 }, { "u32", &type_u32 }, { "u64", &type_u64 }, { "s8", &type_s8 }, { "s16", &type_s16 },
+	{ "s32", &type_s32 }, { "s64", &type_s64 }, { "size_t", &type_u64 }, { "uintptr_t", &type_u64 },
+};
+
+static enum addr_space default_space(const struct check *k)
+{
+	return k->unit->provider->as;
+}
+
+const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
+{
+	const struct type *t = NULL;
+	u32 i = 0;
+
+	if (!*ref->keyword && (str_eq(ref->name, "string") || str_eq(ref->name, "buffer"))) {
+		u32 len = k->max_strlen;
+
+		if (ref->suffix_cnt && ref->suffixes[0].is_array) {
+			if (ref->suffixes[0].has_len)
+				len = ref->suffixes[0].len;
+			i = 1;
+		}
+		t = str_eq(ref->name, "string") ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
+	}
+	for (u32 w = 0; !t && !*ref->keyword && w < ARRAY_CNT(type_words); w++)
+		if (str_eq(ref->name, type_words[w].name))
+			t = type_words[w].type;
+	if (!t && k->c->target->types)
+		t = k->c->target->types->find(k->c->target->types, ref->keyword, ref->name);
+	if (!t) {
+		diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
+		if (!k->c->target->types)
+			diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
+		else if (!*ref->keyword && k->c->target->types->find(k->c->target->types, "struct", ref->name))
+			diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
+		return &type_error;
+	}
+	for (; i < ref->suffix_cnt; i++) {
+		if (!ref->suffixes[i].is_array)
+			t = type_pointer(check_arena(k), t, default_space(k));
+		else
+			t = type_array(check_arena(k), t, ref->suffixes[i].len);
+	}
+	return t;
+}
+
+/* Maps */
+
+struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
+{
+	struct map *m = e->map.map ? e->map.map : compile_map(k->c, e->map.name);
+
+	if (!m) {
+		m = arena_new(check_arena(k), struct map);
+		m->name = e->map.name;
+		m->first_use = e->span;
+		vec_for(d, &k->c->script->map_decls)
+			if (str_eq(d->map, m->name))
+				m->decl = d;
+		avec_push(check_arena(k), &k->c->maps, m);
+	}
+	e->map.map = m;
+	if (!m->key_known) {
+		m->key_known = true;
+		m->has_key = is_keyed;
+	} else if (m->has_key != is_keyed) {
+		u32 line, col;
+
+		diag_locate(k->c->diag, m->first_use, &line, &col);
+		check_fail(k, e, E_KEY_MISMATCH, is_keyed ? "%s is used with a key here, but without one elsewhere" : "%s is used without a key here, but with one elsewhere", m->name);
+		diag_hint(k->c->diag, "first used at line %u, column %u; a map has a key everywhere or nowhere", line, col);
+		return NULL;
+	}
+	return m;
+}
+
+void check_map_key(struct check *k, struct expr *e)
+{
+	const struct type *t, *joined;
+	struct map *m;
+
+	if (e->map.key)
+		check_value(k, e->map.key);
+	m = check_map(k, e, e->map.key != NULL);
+	if (!m || !e->map.key) {
+		if (!m)
+			e->type = &type_error;
+		return;
+	}
+	t = e->map.key->type;
+	if (t->kind == T_ERROR) {
+		e->type = &type_error;
+		return;
+	}
+	joined = m->key ? type_join(check_arena(k), m->key, t) : t;
+	if (!joined) {
+		u32 line, col;
+
+		diag_locate(k->c->diag, m->first_use, &line, &col);
+		diag_error(k->c->diag, e->map.key->span, E_KEY_MISMATCH, "%s has a key of type %s here, but of type %s elsewhere", m->name,
+			   type_str(check_arena(k), t), type_str(check_arena(k), m->key));
+		diag_hint(k->c->diag, "first used at line %u, column %u; all keys of a map have one type", line, col);
+		e->type = &type_error;
+		return;
+	}
+	if (!m->key || !type_equal(m->key, joined) || m->key->is_flexible != joined->is_flexible) {
+		m->key = joined;
+		k->changed = true;
+	}
+}
+
+bool check_map_value(struct check *k, struct expr *map_expr, const struct type *t, struct span at)
+{
+	struct map *m = map_expr->map.map;
+	const struct type *joined;
+
+	if (!m || t->kind == T_ERROR)
+		return false;
+	if (type_is_integral(t) && t->kind != T_ENUM && t->kind != T_BOOL)
+		t = type_int(8, t->is_flexible ? true : t->is_signed); /* numbers in maps are 64 bits wide */
+	if (type_is_agg(t) || (m->val && type_is_agg(m->val)))
+		joined = !m->val || type_equal(m->val, t) ? t : NULL;
+	else
+		joined = m->val ? type_join(check_arena(k), m->val, t) : t;
+	if (!joined) {
+		diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds values of type %s, but is given one of type %s here", m->name,
+			   type_str(check_arena(k), m->val), type_str(check_arena(k), t));
+		diag_hint(k->c->diag, "all values of a map have one type; use another map for this one");
+		return false;
+	}
+	if (joined->kind == T_INT && joined->size < 8)
+		joined = type_int(8, joined->is_signed);
+	if (!m->val || !type_equal(m->val, joined)) {
+		m->val = joined;
+		k->changed = true;
+	}
+	return true;
+}
+
+/* Variables */
+
+static struct var *find_var(const struct check *k, const char *name)
+{
+	for (struct check_scope *s = k->scope; s; s = s->up)
+		vec_for(v, &s->vars)
+			if (str_eq((*v)->name, name))
+				return *v;
+	return NULL;
+}
+
+static struct var *declare(struct check *k, struct var *v, const char *name, struct span at)
+{
+	if (!v) {
+		v = arena_new(check_arena(k), struct var);
+		v->name = name;
+		v->decl = at;
+		avec_push(check_arena(k), &k->unit->vars, v);
+	}
+	avec_push(check_arena(k), &k->scope->vars, v);
+	return v;
+}
+
+/* Grows the variable's type. */
+static void assign_var(struct check *k, struct var *v, const struct type *t, struct span at)
+{
+	const struct type *joined;
+
+	if (t->kind == T_ERROR)
+		return;
+	v->is_assigned = true;
+	if (v->is_fixed) {
+		if (!type_join(check_arena(k), v->type, t))
+			goto mismatch;
+		return;
+	}
+	joined = v->type ? type_join(check_arena(k), v->type, t) : t;
+	if (!joined)
+		goto mismatch;
+	if (!v->type || !type_equal(v->type, joined) || v->type->is_flexible != joined->is_flexible) {
+		v->type = joined;
+		k->changed = true;
+	}
+	return;
+mismatch:
+	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", v->name,
+		   type_str(check_arena(k), v->type), type_str(check_arena(k), t));
+	diag_hint(k->c->diag, "use another variable for this value");
+}
+
+void check_var_read(struct check *k, struct expr *e)
+{
+	struct var *v = find_var(k, e->var.name);
+
+	if (!v) {
+		/* Before block scopes (0.22) a variable lived until the end of its probe. Such scripts go on working. */
+		for (u32 i = k->unit->vars.cnt; i-- > 0 && !v;)
+			if (str_eq(k->unit->vars.at[i]->name, e->var.name) && k->unit->vars.at[i]->decl.begin < e->span.begin)
+				v = k->unit->vars.at[i];
+		if (v) {
+			v->needs_init = v->is_assigned = true;
+			diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
+		}
+	}
+	if (!v) {
+		u32 cnt = k->unit->vars.cnt;
+		const char **names = arena_alloc(check_arena(k), (cnt + 1) * sizeof(*names)), *near;
+
+		for (u32 i = 0; i < cnt; i++)
+			names[i] = k->unit->vars.at[i]->name;
+		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", e->var.name);
+		near = nearest_name(e->var.name, names, cnt);
+		if (near)
+			diag_hint(k->c->diag, "did you mean $%s?", near);
+		else
+			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", e->var.name);
+		return;
+	}
+	v->is_read = true;
+	e->var.var = v;
+	if (!v->is_assigned && k->is_last)
+		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", v->name);
+	e->type = v->type ? v->type : &type_s64;
+}
+
+/* Statements */
+
+static void check_block(struct check *k, struct block *b);
+
+static bool is_agg_call(const struct expr *e)
+{
+	return e->kind == E_CALL && e->call.fn && (e->call.fn->flags & FN_AGG);
+}
+
+static void check_storable(struct check *k, struct expr *value)
+{
+	if (is_poisoned(value))
+		return;
+	if (value->type->kind == T_NONE || value->type->kind == T_VOID)
+		check_fail(k, value, E_NO_VALUE, "this has no value that could be assigned");
+}
+
+static void check_assign(struct check *k, struct stmt *s)
+{
+	struct expr *target = s->assign.target, *value = s->assign.value;
+
+	if (target->kind == E_MAP) {
+		check_map_key(k, target);
+		check_expr(k, value);
+		if (is_poisoned(target) || is_poisoned(value))
+			return;
+		check_storable(k, value);
+		if (s->assign.has_op && (is_agg_call(value) || (target->map.map->val && type_is_agg(target->map.map->val)))) {
+			check_fail(k, target, E_AGGREGATION, "%s= cannot be used on a map that holds %s", binary_op_text[s->assign.op],
+				   target->map.map->val ? type_str(check_arena(k), target->map.map->val) : "an aggregation");
+			return;
+		}
+		if (!is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val)) {
+			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map", value->map.name);
+			return;
+		}
+		if (s->assign.has_op && !type_is_integral(value->type) && value->type->kind != T_POINTER) {
+			check_fail(k, value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
+				   type_str(check_arena(k), value->type));
+			return;
+		}
+		if (check_map_value(k, target, value->type, value->span))
+			target->type = target->map.map->val;
+		return;
+	}
+	if (target->kind != E_VAR) {
+		check_expr(k, target);
+		check_fail(k, target, E_NOT_ASSIGNABLE, "only variables ($x) and maps (@x) can be assigned to");
+		return;
+	}
+	if (s->assign.has_op)
+		check_var_read(k, target);
+	check_value(k, value);
+	if (is_poisoned(value) || is_poisoned(target))
+		return;
+	check_storable(k, value);
+	if (s->assign.has_op) {
+		struct var *v = target->var.var;
+
+		if (!type_is_integral(value->type) || (v->type && !type_is_integral(v->type) && v->type->kind != T_POINTER)) {
+			check_fail(k, value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
+				   type_str(check_arena(k), value->type));
+			return;
+		}
+		if (v->type && v->type->kind != T_POINTER)
+			assign_var(k, v, type_int(8, type_settle(value->type)->is_signed || s->assign.op == BIN_SUB || v->type->is_signed), value->span);
+		target->type = v->type;
+		return;
+	}
+	struct var *v = find_var(k, target->var.name);
+
+	if (!v)
+		v = declare(k, target->var.var, target->var.name, target->span);
+	target->var.var = v;
+	assign_var(k, v, value->type, value->span);
+	target->type = v->type ? v->type : &type_error;
+}
+
+static void check_let(struct check *k, struct stmt *s)
+{
+	struct var *old = find_var(k, s->let.name);
+	const struct type *fixed = NULL;
+
+	if (s->let.type)
+		fixed = check_type_ref(k, s->let.type);
+	if (s->let.value)
+		check_value(k, s->let.value);
+	if (old && old != s->let.var) {
+		u32 line, col;
+
+		diag_locate(k->c->diag, old->decl, &line, &col);
+		diag_error(k->c->diag, s->let.name_span, E_REDECLARED, "Variable $%s was already declared", s->let.name);
+		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name", line, col);
+		return;
+	}
+	s->let.var = declare(k, s->let.var, s->let.name, s->let.name_span);
+	if (fixed && fixed->kind != T_ERROR) {
+		s->let.var->type = fixed;
+		s->let.var->is_fixed = true;
+	}
+	if (s->let.value && !is_poisoned(s->let.value)) {
+		check_storable(k, s->let.value);
+		assign_var(k, s->let.var, s->let.value->type, s->let.value->span);
+	}
+}
+
+static void check_stmt(struct check *k, struct stmt *s)
+{
+	switch (s->kind) {
+	case S_EXPR:
+		check_expr(k, s->expr);
+		if (is_agg_call(s->expr) && !is_poisoned(s->expr)) {
+			check_fail(k, s->expr, E_AGGREGATION, "%s() should be assigned to a map", s->expr->call.name);
+			diag_hint(k->c->diag, "write: @ = %s(…);", s->expr->call.name);
+		}
+		if (k->is_last && s->expr->type && s->expr->type->kind != T_NONE && s->expr->type->kind != T_ERROR &&
+		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL)
+			diag_warn(k->c->diag, s->expr->span, W_UNUSED, "Return value discarded.");
+		return;
+	case S_DISCARD:
+		check_expr(k, s->expr);
+		return;
+	case S_ASSIGN:
+		check_assign(k, s);
+		return;
+	case S_LET:
+		check_let(k, s);
+		return;
+	case S_IF:
+		check_cond(k, s->if_.cond);
+		check_block(k, s->if_.yes);
+		if (s->if_.no)
+			check_block(k, s->if_.no);
+		return;
+	case S_BLOCK:
+		check_block(k, s->block);
+		return;
+	case S_RETURN:
+		if (s->expr) {
+			check_value(k, s->expr);
+			if (!is_poisoned(s->expr) && !type_is_integral(s->expr->type))
+				check_fail(k, s->expr, E_TYPE_MISMATCH, "return takes an integer, not %s", type_str(check_arena(k), s->expr->type));
+		}
+		return;
+	}
+}
+
+static void check_block(struct check *k, struct block *b)
+{
+	struct check_scope scope = { .up = k->scope };
+
+	k->scope = &scope;
+	for (u32 i = 0; i < b->cnt; i++) {
+		check_stmt(k, b->stmts[i]);
+		if (b->stmts[i]->kind == S_RETURN && i + 1 < b->cnt)
+			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
+	}
+	k->scope = scope.up;
+}
+
+static void check_unit(struct check *k, struct unit *u)
+{
+	struct check_scope scope = {};
+
+	k->unit = u;
+	k->scope = &scope;
+	vec_for(v, &u->vars)
+		(*v)->is_assigned = false;
+	if (u->pred)
+		check_cond(k, u->pred);
+	check_block(k, u->body);
+	k->scope = NULL;
+}
+
+static void check_map_decls(struct compile *c)
+{
+	static const char *const kinds[] = { "hash", "lruhash", "percpuhash", "percpulruhash" };
+
+	vec_for(d, &c->script->map_decls) {
+		bool known = false;
+
+		for (u32 i = 0; i < ARRAY_CNT(kinds); i++)
+			known |= str_eq(d->kind, kinds[i]);
+		if (!known) {
+			diag_error(c->diag, d->span, E_UNKNOWN_TYPE, "Invalid bpf map type: %s", d->kind);
+			diag_hint(c->diag, "one of: hash, lruhash, percpuhash, percpulruhash");
+		} else if (!d->max_entries) {
+			diag_error(c->diag, d->span, E_BAD_LITERAL, "a map needs room for at least one entry");
+		}
+		if (!compile_map(c, d->map))
+			diag_warn(c->diag, d->span, W_UNUSED, "Unused map: %s", d->map);
+	}
+}
+
+static void check_maps(struct compile *c)
+{
+	vec_for(pm, &c->maps) {
+		struct map *m = *pm;
+
+		if (m->key)
+			m->key = settle_deep(c->arena, m->key);
+		if (!m->val) {
+			diag_error(c->diag, m->first_use, E_UNDEFINED_VARIABLE, "Undefined map: %s", m->name);
+			diag_hint(c->diag, "nothing is ever assigned to it");
+		} else if (m->has_key && !m->key && !c->diag->error_cnt) {
+			diag_error(c->diag, m->first_use, E_KEY_MISMATCH, "the key of %s is never given", m->name);
+		} else {
+			m->val = type_settle(m->val);
+		}
+	}
+}
+
+bool lang_check(struct compile *c)
+{
+	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
+	u32 before = c->diag->error_cnt;
+
+	c->diag->muted = true;
+	for (u32 round = 0; round < 32; round++) {
+		k.changed = false;
+		vec_for(u, &c->units)
+			check_unit(&k, *u);
+		if (!k.changed)
+			break;
+	}
+	c->diag->muted = false;
+	k.is_last = true;
+	vec_for(u, &c->units)
+		check_unit(&k, *u);
+	vec_for(u, &c->units)
+		vec_for(v, &(*u)->vars)
+			if ((*v)->type)
+				(*v)->type = settle_deep(c->arena, (*v)->type);
+	check_maps(c);
+	check_map_decls(c);
+	return c->diag->error_cnt == before;
+}

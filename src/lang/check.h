@@ -1,0 +1,58 @@
+/* Inside of the checker; the check() hooks of functions use it too.
+ *
+ * Types of variables and maps are the join of all that is assigned to them, so the checker walks every unit again until no type changes
+ * (messages are muted), and then once more to report. Each expression ends up with a type; one that is wrong gets type_error, which
+ * silences everything that depends on it.
+ */
+#pragma once
+
+#include "fn/fn.h"
+#include "lang/compile.h"
+
+struct check_scope {
+	struct check_scope *up;
+	vec(struct var *) vars;
+};
+
+struct check {
+	struct compile *c;
+	struct unit *unit;
+	struct check_scope *scope;
+	bool changed;    /* a type grew in this pass */
+	bool is_last;    /* messages are shown */
+	u32 max_strlen;
+};
+
+#define check_arena(k) ((k)->c->arena)
+
+void check_expr(struct check *k, struct expr *e);
+/* The same, and e must have a value (not a bare aggregation or none). */
+void check_value(struct check *k, struct expr *e);
+/* Usable as a condition. */
+void check_cond(struct check *k, struct expr *e);
+void check_call(struct check *k, struct expr *e);
+/* Key and existence of a map access; the value's type is left to the caller. */
+void check_map_key(struct check *k, struct expr *e);
+/* Finds or makes the map; is_keyed says how it is used here. */
+struct map *check_map(struct check *k, struct expr *e, bool is_keyed);
+/* The map's value type grows to hold t. False after an error. */
+bool check_map_value(struct check *k, struct expr *map_expr, const struct type *t, struct span at);
+const struct type *check_type_ref(struct check *k, const struct type_ref *ref);
+
+/* The type that holds values of both, or NULL. */
+const struct type *type_join(struct arena *a, const struct type *x, const struct type *y);
+/* A literal's flexible type settled: what a variable or key made from it has. */
+const struct type *type_settle(const struct type *t);
+
+/* Reports and poisons. */
+void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);
+void expr_become_int(struct expr *e, u64 value, bool negative);
+/* e is an integer literal (after folding). */
+static inline bool expr_is_int(const struct expr *e)
+{
+	return e->kind == E_INT || e->kind == E_CONST || e->kind == E_BOOL;
+}
+static inline bool is_poisoned(const struct expr *e)
+{
+	return e->type && e->type->kind == T_ERROR;
+}

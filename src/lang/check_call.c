@@ -1,0 +1,276 @@
+/* Calls: the name is looked up in the function table, the arguments are held against the row's signature. */
+#include "lang/check.h"
+
+#include <ctype.h>
+
+#include "probe/provider.h"
+
+enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64 };
+
+static const struct {
+	const char *word, *name; /* as in signatures, as in messages */
+	enum param_kind kind;
+} param_kinds[] = {
+	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
+	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
+};
+
+struct param {
+	u32 kinds;
+	char name[32];
+};
+
+struct signature {
+	struct param params[8];
+	u32 cnt;
+	u32 required;
+	bool is_open; /* any number more */
+	const char *result;
+};
+
+static u32 parse_kinds(const char **s)
+{
+	u32 kinds = 0;
+
+	for (;;) {
+		const char *end = *s;
+
+		while (isalnum((u8)*end) || *end == '_')
+			end++;
+		for (u32 i = 0; i < ARRAY_CNT(param_kinds); i++)
+			if (strlen(param_kinds[i].word) == (size_t)(end - *s) && !strncmp(param_kinds[i].word, *s, end - *s))
+				kinds |= param_kinds[i].kind;
+		*s = end;
+		if (**s != '|')
+			return kinds;
+		++*s;
+	}
+}
+
+/* "(ptr|int addr, ?int len) string". Rows are ours: a malformed one is a bug. */
+static struct signature parse_signature(const struct fn *fn)
+{
+	struct signature sig = {};
+	const char *s = fn->sig;
+	bool optional = false;
+
+	BUG_ON(*s != '(');
+	s++;
+	while (*s && *s != ')') {
+		struct param *p;
+		u32 n = 0;
+
+		while (*s == ' ' || *s == ',')
+			s++;
+		if (str_starts(s, "…")) {
+			sig.is_open = true;
+			s += strlen("…");
+			continue;
+		}
+		if (*s == '?') {
+			optional = true;
+			s++;
+		}
+		BUG_ON(sig.cnt == ARRAY_CNT(sig.params));
+		p = &sig.params[sig.cnt++];
+		p->kinds = parse_kinds(&s);
+		if (!p->kinds)
+			BUG("signature of %s: %s", fn->name, fn->sig);
+		while (*s == ' ')
+			s++;
+		while ((isalnum((u8)*s) || *s == '_') && n + 1 < sizeof(p->name))
+			p->name[n++] = *s++;
+		if (!optional)
+			sig.required++;
+	}
+	BUG_ON(*s != ')');
+	for (s++; *s == ' '; s++)
+		;
+	sig.result = s;
+	return sig;
+}
+
+static bool arg_fits(const struct expr *a, u32 kinds)
+{
+	if (kinds & P_ANY)
+		return true;
+	if ((kinds & P_MAP) && a->kind == E_MAP)
+		return true;
+	if ((kinds & P_STRLIT) && a->kind == E_STR)
+		return true;
+	if ((kinds & P_LIT) && expr_is_int(a))
+		return true;
+	if ((kinds & P_INT) && type_is_integral(a->type))
+		return true;
+	if ((kinds & P_PTR) && (a->type->kind == T_POINTER || a->type->kind == T_ARRAY))
+		return true;
+	return (kinds & P_STR) && a->type->kind == T_STRING;
+}
+
+static void describe_kinds(u32 kinds, struct sbuf *out)
+{
+	bool first = true;
+
+	for (u32 i = 0; i < ARRAY_CNT(param_kinds); i++) {
+		if (kinds & param_kinds[i].kind) {
+			sbuf_printf(out, "%s%s", first ? "" : " or ", param_kinds[i].name);
+			first = false;
+		}
+	}
+}
+
+static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
+{
+	struct expr *a = call->call.args[n];
+	struct sbuf want = {};
+	u32 tried = k->c->diag->error_cnt;
+
+	/* A map parameter means the map itself: its value is not read. */
+	if ((kinds & P_MAP) && a->kind == E_MAP && !(a->map.key && (kinds & P_ANY))) {
+		a->map.is_ref = true;
+		if (a->map.key) {
+			check_map_key(k, a);
+		} else {
+			struct map *m = compile_map(k->c, a->map.name);
+
+			/* Nothing is known of its key yet: whatever the rest of the script says. */
+			if (m && m->key_known)
+				check_map(k, a, m->has_key);
+			a->map.map = m;
+		}
+		if (!a->type || a->type->kind != T_ERROR)
+			a->type = a->map.map && a->map.map->val ? a->map.map->val : &type_s64;
+		return k->c->diag->error_cnt == tried && a->type->kind != T_ERROR;
+	}
+	check_expr(k, a);
+	/* A missing positional parameter is 0 or "", whichever is wanted. */
+	if (a->kind == E_INT && a->num.is_missing_param && (kinds & (P_STR | P_STRLIT)) && !(kinds & (P_INT | P_ANY))) {
+		a->kind = E_STR;
+		a->str.s = "";
+		a->str.len = 0;
+		a->type = type_string(check_arena(k), 1);
+	}
+	if (is_poisoned(a))
+		return false;
+	if (a->type->kind == T_NONE) {
+		check_fail(k, a, E_NO_VALUE, "this has no value");
+		return false;
+	}
+	if (arg_fits(a, kinds))
+		return true;
+	describe_kinds(kinds, &want);
+	if ((kinds & (P_LIT | P_STRLIT)) && !(kinds & ~(P_LIT | P_STRLIT))) {
+		check_fail(k, a, E_ARG_TYPE, "%s() expects a %s (%s provided)", call->call.name, sbuf_str(&want), type_str(check_arena(k), a->type));
+		if (kinds & P_STRLIT)
+			diag_hint(k->c->diag, "the text must be in the script itself, in quotes");
+	} else {
+		check_fail(k, a, E_ARG_TYPE, "%s() only supports %s arguments (%s provided)", call->call.name, sbuf_str(&want),
+			   type_str(check_arena(k), a->type));
+	}
+	sbuf_release(&want);
+	return false;
+}
+
+static const struct {
+	const char *word;
+	const struct type *type;
+} results[] = {
+	{ "none", &type_none }, { "bool", &type_bool }, { "int64", &type_s64 }, { "uint64", &type_u64 }, { "uint32", &type_u32 },
+	{ "int32", &type_s32 }, { "string[16]", &type_comm },
+};
+
+/* An enumerator of the kernel's types, used as a plain word. */
+static bool try_constant(struct check *k, struct expr *e)
+{
+	struct type_source *src = k->c->target->types;
+	const struct type *t = NULL;
+	s64 v;
+
+	if (e->call.has_parens || !src || !src->constant || !src->constant(src, e->call.name, &v, &t))
+		return false;
+	e->kind = E_CONST;
+	e->num.value = v;
+	e->num.negative = v < 0;
+	e->num.enum_type = t ? t : &type_s64;
+	e->type = e->num.enum_type;
+	return true;
+}
+
+static void unknown_name(struct check *k, struct expr *e)
+{
+	const char *names[512], *near;
+	u32 cnt = 0;
+
+	for (u32 i = 0; fn_at(i) && cnt < ARRAY_CNT(names); i++)
+		if (e->call.has_parens || (fn_at(i)->flags & FN_WORD))
+			names[cnt++] = fn_at(i)->name;
+	near = nearest_name(e->call.name, names, cnt);
+	if (e->call.has_parens)
+		check_fail(k, e, E_UNKNOWN_FUNCTION, "Unknown function: '%s'", e->call.name);
+	else
+		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "Unknown identifier: '%s'", e->call.name);
+	if (near)
+		diag_hint(k->c->diag, "did you mean '%s'?", near);
+	else if (!e->call.has_parens)
+		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
+}
+
+void check_call(struct check *k, struct expr *e)
+{
+	struct signature sig;
+	const struct fn *fn;
+	bool ok = true;
+
+	if (!e->call.fn)
+		e->call.fn = fn_find(e->call.name, &e->call.suffix);
+	fn = e->call.fn;
+	if (fn && !e->call.has_parens && !(fn->flags & FN_WORD)) {
+		if (try_constant(k, e))
+			return;
+		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "%s is a function: it needs parentheses", e->call.name);
+		diag_hint(k->c->diag, "write %s%s", e->call.name, fn->sig);
+		return;
+	}
+	if (!fn) {
+		for (u32 i = 0; i < e->call.arg_cnt; i++)
+			check_expr(k, e->call.args[i]);
+		if (!try_constant(k, e))
+			unknown_name(k, e);
+		return;
+	}
+	if ((fn->flags & FN_UNSAFE) && !k->c->target->allow_unsafe) {
+		check_fail(k, e, E_UNSAFE, "%s() is an unsafe function being used in safe mode", fn->name);
+		diag_hint(k->c->diag, "it changes what it traces: start with --unsafe if that is what you want");
+		return;
+	}
+	sig = parse_signature(fn);
+	if (e->call.arg_cnt < sig.required || (e->call.arg_cnt > sig.cnt && !sig.is_open)) {
+		for (u32 i = 0; i < e->call.arg_cnt; i++)
+			check_expr(k, e->call.args[i]);
+		if (e->call.arg_cnt < sig.required && (sig.cnt > sig.required || sig.is_open))
+			check_fail(k, e, E_ARG_COUNT, "%s() requires at least %u argument%s (%u provided)", fn->name, sig.required,
+				   sig.required == 1 ? "" : "s", e->call.arg_cnt);
+		else if (sig.cnt > sig.required)
+			check_fail(k, e, E_ARG_COUNT, "%s() takes up to %u arguments (%u provided)", fn->name, sig.cnt, e->call.arg_cnt);
+		else
+			check_fail(k, e, E_ARG_COUNT, "%s() requires %u argument%s (%u provided)", fn->name, sig.required,
+				   sig.required == 1 ? "" : "s", e->call.arg_cnt);
+		diag_hint(k->c->diag, "%s%s", fn->name, fn->sig);
+		return;
+	}
+	for (u32 i = 0; i < e->call.arg_cnt; i++)
+		ok &= check_arg(k, e, i, i < sig.cnt ? sig.params[i].kinds : P_ANY);
+	if (!ok) {
+		e->type = &type_error;
+		return;
+	}
+	if (fn->check) {
+		fn->check(k, e);
+	} else {
+		for (u32 i = 0; i < ARRAY_CNT(results); i++)
+			if (str_eq(results[i].word, sig.result))
+				e->type = results[i].type;
+		if (!e->type)
+			BUG("signature of %s: unknown result '%s'", fn->name, sig.result);
+	}
+}

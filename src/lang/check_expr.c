@@ -1,0 +1,609 @@
+/* Types of expressions (reference 2.8 to 2.10), and folding of constants on the way. */
+#include "lang/check.h"
+
+#include "probe/provider.h"
+
+void check_var_read(struct check *k, struct expr *e); /* check.c */
+
+/* The smallest signed type that holds the value; above INT64_MAX it is unsigned. */
+static const struct type *literal_type(u64 value, bool negative)
+{
+	static const struct type flex[] = {
+		{ .kind = T_INT, .size = 1, .align = 1, .is_signed = true, .is_flexible = true },
+		{ .kind = T_INT, .size = 2, .align = 2, .is_signed = true, .is_flexible = true },
+		{ .kind = T_INT, .size = 4, .align = 4, .is_signed = true, .is_flexible = true },
+		{ .kind = T_INT, .size = 8, .align = 8, .is_signed = true, .is_flexible = true },
+	};
+	s64 v = (s64)value;
+
+	if (!negative && v < 0)
+		return &type_u64;
+	if (negative)
+		return v >= INT8_MIN ? &type_s8 : v >= INT16_MIN ? &type_s16 : v >= INT32_MIN ? &type_s32 : &type_s64;
+	return v <= INT8_MAX ? &flex[0] : v <= INT16_MAX ? &flex[1] : v <= INT32_MAX ? &flex[2] : &flex[3];
+}
+
+void expr_become_int(struct expr *e, u64 value, bool negative)
+{
+	struct span span = e->span;
+
+	*e = (struct expr){ .kind = E_INT, .span = span };
+	e->num.value = value;
+	e->num.negative = negative;
+	e->type = literal_type(value, negative);
+}
+
+void check_value(struct check *k, struct expr *e)
+{
+	check_expr(k, e);
+	if (is_poisoned(e))
+		return;
+	if (e->type->kind == T_NONE || e->type->kind == T_VOID) {
+		check_fail(k, e, E_NO_VALUE, "this has no value");
+	} else if (type_is_agg(e->type) && e->kind == E_CALL) {
+		check_fail(k, e, E_AGGREGATION, "%s() should be assigned directly to a map", e->call.name);
+		diag_hint(k->c->diag, "write: @ = %s(…);", e->call.name);
+	}
+}
+
+void check_cond(struct check *k, struct expr *e)
+{
+	check_value(k, e);
+	if (is_poisoned(e) || type_is_integral(e->type) || e->type->kind == T_POINTER)
+		return;
+	check_fail(k, e, E_TYPE_MISMATCH, "a condition must be an integer, a bool or a pointer, not %s", type_str(check_arena(k), e->type));
+	if (e->type->kind == T_STRING)
+		diag_hint(k->c->diag, "compare it: … == \"text\"");
+}
+
+static void check_param(struct check *k, struct expr *e)
+{
+	u32 n = e->param.index;
+	const char *text;
+	char *end;
+	u64 v;
+
+	if (n == 0) {
+		expr_become_int(e, k->c->param_cnt, false);
+		return;
+	}
+	if (n > k->c->param_cnt) {
+		if (k->is_last)
+			diag_warn(k->c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string", n);
+		expr_become_int(e, 0, false);
+		e->num.is_missing_param = true;
+		return;
+	}
+	text = k->c->params[n - 1];
+	v = strtoull(text, &end, 0);
+	if (*text && !*end && text[0] != '-') {
+		expr_become_int(e, v, false);
+		e->num.param = n;
+	} else if (*text == '-' && text[1] && (v = (u64)strtoll(text, &end, 0), !*end)) {
+		expr_become_int(e, v, true);
+		e->num.param = n;
+	} else {
+		e->kind = E_STR;
+		e->str.s = arena_strdup(check_arena(k), text);
+		e->str.len = strlen(text);
+		e->type = type_string(check_arena(k), e->str.len + 1);
+	}
+}
+
+static u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
+{
+	switch (op) {
+	case BIN_ADD: return a + b;
+	case BIN_SUB: return a - b;
+	case BIN_MUL: return a * b;
+	case BIN_DIV: return b ? a / b : 1;
+	case BIN_MOD: return b ? a % b : 1;
+	case BIN_AND: return a & b;
+	case BIN_OR: return a | b;
+	case BIN_XOR: return a ^ b;
+	case BIN_SHL: return b > 63 ? 0 : a << b;
+	case BIN_SHR: return b > 63 ? 0 : a >> b;
+	case BIN_EQ: return a == b;
+	case BIN_NE: return a != b;
+	case BIN_LT: return is_signed ? (s64)a < (s64)b : a < b;
+	case BIN_LE: return is_signed ? (s64)a <= (s64)b : a <= b;
+	case BIN_GT: return is_signed ? (s64)a > (s64)b : a > b;
+	case BIN_GE: return is_signed ? (s64)a >= (s64)b : a >= b;
+	case BIN_LAND: return a && b;
+	case BIN_LOR: return a || b;
+	case BIN_CNT: break;
+	}
+	return 0;
+}
+
+static void become_bool(struct expr *e, bool v)
+{
+	struct span span = e->span;
+
+	*e = (struct expr){ .kind = E_BOOL, .span = span, .type = &type_bool };
+	e->num.value = v;
+}
+
+static void bad_operand(struct check *k, struct expr *e, const struct type *t)
+{
+	check_fail(k, e, E_BAD_OPERAND, "The %s operator can not be used on expressions of type '%s'", binary_op_text[e->binary.op],
+		   type_str(check_arena(k), t));
+}
+
+/* The sign that two integers are computed or compared in. A literal follows the other side. */
+static bool common_is_signed(const struct type *a, const struct type *b)
+{
+	if (a->is_flexible && b->is_flexible)
+		return true;
+	if (a->is_flexible)
+		return b->is_signed;
+	if (b->is_flexible)
+		return a->is_signed;
+	return a->is_signed || b->is_signed;
+}
+
+static void check_int_binary(struct check *k, struct expr *e)
+{
+	struct expr *a = e->binary.a, *b = e->binary.b;
+	enum binary_op op = e->binary.op;
+	bool is_signed = common_is_signed(a->type, b->type);
+
+	if (op == BIN_LAND || op == BIN_LOR) {
+		if (expr_is_int(a) && expr_is_int(b))
+			become_bool(e, fold_binary(op, a->num.value, b->num.value, false));
+		else
+			e->type = &type_bool;
+		return;
+	}
+	if (expr_is_int(a) && expr_is_int(b) && !((op == BIN_DIV || op == BIN_MOD) && !b->num.value)) {
+		u64 v = fold_binary(op, a->num.value, b->num.value, is_signed);
+
+		if (binary_is_compare(op))
+			become_bool(e, v);
+		else
+			expr_become_int(e, v, (op == BIN_SUB || is_signed) && (s64)v < 0);
+		return;
+	}
+	e->binary.common = type_int(8, is_signed);
+	if (binary_is_compare(op)) {
+		e->type = &type_bool;
+		return;
+	}
+	if ((op == BIN_DIV || op == BIN_MOD) && k->is_last && is_signed && !type_equal(type_settle(a->type), type_settle(b->type)) &&
+	    !(b->type->is_flexible && a->type->is_flexible))
+		diag_warn(k->c->diag, e->span, W_SIGN,
+			  "signed operands for '%s' can lead to undefined behavior (cast to unsigned to silence warning)", binary_op_text[op]);
+	e->type = type_int(8, op == BIN_SUB || is_signed);
+}
+
+static void check_binary(struct check *k, struct expr *e)
+{
+	struct expr *a = e->binary.a, *b = e->binary.b;
+	enum binary_op op = e->binary.op;
+
+	check_value(k, a);
+	check_value(k, b);
+	if (is_poisoned(a) || is_poisoned(b)) {
+		e->type = &type_error;
+		return;
+	}
+	if (type_is_integral(a->type) && type_is_integral(b->type)) {
+		check_int_binary(k, e);
+		return;
+	}
+	bool ptr_a = a->type->kind == T_POINTER, ptr_b = b->type->kind == T_POINTER;
+	bool int_a = type_is_integral(a->type), int_b = type_is_integral(b->type);
+
+	if ((ptr_a || int_a) && (ptr_b || int_b)) {
+		if (binary_is_compare(op) || op == BIN_LAND || op == BIN_LOR) {
+			e->binary.common = &type_u64;
+			e->type = &type_bool;
+		} else if (ptr_a && int_b && (op == BIN_ADD || op == BIN_SUB)) {
+			e->type = a->type;
+		} else if (int_a && ptr_b && op == BIN_ADD) {
+			e->type = b->type;
+		} else {
+			bad_operand(k, e, ptr_a ? a->type : b->type);
+			diag_hint(k->c->diag, "cast the pointer to uint64 first");
+		}
+		return;
+	}
+	if (op != BIN_EQ && op != BIN_NE) {
+		bad_operand(k, e, type_is_integral(a->type) || ptr_a ? b->type : a->type);
+		return;
+	}
+	/* Sites are shown as text, and compare as text: the numbers of all matching sites are known here. */
+	if ((a->type->kind == T_SITE && b->kind == E_STR) || (a->kind == E_STR && b->type->kind == T_SITE) ||
+	    (a->type->kind == T_STRING && b->type->kind == T_STRING) ||
+	    (a->type->kind == b->type->kind && a->type->kind != T_STRING && type_equal(a->type, b->type) && type_is_scalar(a->type)) ||
+	    (a->type->kind == T_ARRAY && type_equal(a->type, b->type))) {
+		e->type = &type_bool;
+		return;
+	}
+	check_fail(k, e, E_TYPE_MISMATCH, "Type mismatch for '%s': comparing %s with %s", binary_op_text[op], type_str(check_arena(k), a->type),
+		   type_str(check_arena(k), b->type));
+	if (a->type->kind == T_STRING || b->type->kind == T_STRING)
+		diag_hint(k->c->diag, "a string compares with a string: use str() on a pointer to one");
+}
+
+static void check_unary(struct check *k, struct expr *e)
+{
+	struct expr *a = e->unary.a;
+
+	check_value(k, a);
+	if (is_poisoned(a)) {
+		e->type = &type_error;
+		return;
+	}
+	switch (e->unary.op) {
+	case UN_NEG:
+		if (!type_is_integral(a->type))
+			goto bad;
+		if (a->kind == E_INT) {
+			u64 v = -a->num.value;
+
+			expr_become_int(e, v, (s64)v < 0);
+		} else {
+			e->type = &type_s64;
+		}
+		return;
+	case UN_BITNOT:
+		if (!type_is_integral(a->type))
+			goto bad;
+		if (a->kind == E_INT)
+			expr_become_int(e, ~a->num.value, (s64)~a->num.value < 0);
+		else
+			e->type = type_int(8, a->type->is_signed);
+		return;
+	case UN_NOT:
+		if (!type_is_integral(a->type) && a->type->kind != T_POINTER)
+			goto bad;
+		if (expr_is_int(a))
+			become_bool(e, !a->num.value);
+		else
+			e->type = &type_bool;
+		return;
+	case UN_DEREF:
+		if (a->type->kind == T_POINTER && a->type->elem->kind != T_VOID) {
+			e->type = a->type->elem;
+		} else if (type_is_integral(a->type)) {
+			e->type = &type_u64; /* an address as a plain number: eight bytes there */
+		} else {
+			check_fail(k, e, E_BAD_OPERAND, "only pointers can be dereferenced, this is %s", type_str(check_arena(k), a->type));
+			if (a->type->kind == T_POINTER)
+				diag_hint(k->c->diag, "cast it to a pointer to a type with a size: *(uint64 *)…");
+		}
+		return;
+	case UN_ADDR:
+		check_fail(k, e, E_UNSUPPORTED, "the address-of operator is not supported yet");
+		return;
+	}
+bad:
+	check_fail(k, e, E_BAD_OPERAND, "this operator can not be used on expressions of type '%s'", type_str(check_arena(k), a->type));
+}
+
+static void check_ternary(struct check *k, struct expr *e)
+{
+	struct expr *yes = e->ternary.yes, *no = e->ternary.no;
+
+	check_cond(k, e->ternary.cond);
+	check_expr(k, yes);
+	check_expr(k, no);
+	if (is_poisoned(e->ternary.cond) || is_poisoned(yes) || is_poisoned(no)) {
+		e->type = &type_error;
+		return;
+	}
+	if (type_is_agg(yes->type) || type_is_agg(no->type)) {
+		check_fail(k, e, E_AGGREGATION, "an aggregation can only be assigned directly to a map");
+		return;
+	}
+	e->type = type_join(check_arena(k), yes->type, no->type);
+	if (!e->type)
+		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type: %s and %s have nothing in common",
+			   type_str(check_arena(k), yes->type), type_str(check_arena(k), no->type));
+}
+
+static void check_cast(struct check *k, struct expr *e)
+{
+	const struct type *to = check_type_ref(k, e->cast.to), *from;
+
+	check_value(k, e->cast.a);
+	if (to->kind == T_ERROR || is_poisoned(e->cast.a)) {
+		e->type = &type_error;
+		return;
+	}
+	from = e->cast.a->type;
+	/* A pointer keeps its address space; an integer gets the probe's. */
+	if (to->kind == T_POINTER && from->kind == T_POINTER)
+		to = type_pointer(check_arena(k), to->elem, from->as);
+	bool from_num = type_is_integral(from) || from->kind == T_POINTER || from->kind == T_KSYM || from->kind == T_SITE;
+	bool to_num = type_is_integral(to) || to->kind == T_POINTER;
+
+	if (from_num && to_num) {
+		if (e->cast.a->kind == E_INT && to->kind == T_INT) {
+			u64 v = e->cast.a->num.value;
+			u32 shift = 64 - 8 * to->size;
+
+			v = to->is_signed ? (u64)((s64)(v << shift) >> shift) : v << shift >> shift;
+			expr_become_int(e, v, to->is_signed && (s64)v < 0);
+		}
+		e->type = to;
+		return;
+	}
+	if (from->kind == T_STRING && to->kind == T_STRING) {
+		e->type = to->size > from->size ? to : from;
+		return;
+	}
+	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from), type_str(check_arena(k), to));
+	if (to->kind == T_STRUCT)
+		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
+}
+
+static void suggest_field(struct check *k, const struct type *t, const char *name)
+{
+	const char **names = arena_alloc(check_arena(k), (t->member_cnt + 1) * sizeof(*names)), *near;
+	u32 cnt = 0;
+
+	for (u32 i = 0; i < t->member_cnt; i++)
+		if (t->members[i].name && *t->members[i].name)
+			names[cnt++] = t->members[i].name;
+	near = nearest_name(name, names, cnt);
+	if (near) {
+		diag_hint(k->c->diag, "did you mean '%s'?", near);
+	} else if (cnt && cnt <= 16) {
+		struct sbuf b = {};
+
+		for (u32 i = 0; i < cnt; i++)
+			sbuf_printf(&b, "%s%s", i ? ", " : "", names[i]);
+		diag_hint(k->c->diag, "it has: %s", sbuf_str(&b));
+		sbuf_release(&b);
+	}
+}
+
+static void check_field(struct check *k, struct expr *e)
+{
+	const struct type *t;
+	u32 derefs = 0;
+
+	check_value(k, e->field.base);
+	if (is_poisoned(e->field.base)) {
+		e->type = &type_error;
+		return;
+	}
+	for (t = e->field.base->type; t->kind == T_POINTER; t = t->elem)
+		derefs++;
+	if (t->kind == T_TUPLE && !derefs) {
+		char *end;
+		unsigned long n = strtoul(e->field.name, &end, 10);
+
+		if (*end || n >= t->member_cnt) {
+			check_fail(k, e, E_UNKNOWN_FIELD, "the tuple %s has no element .%s", type_str(check_arena(k), t), e->field.name);
+			return;
+		}
+		e->field.member = &t->members[n];
+		e->field.off = t->members[n].off;
+		e->type = t->members[n].type;
+		return;
+	}
+	if (t->kind != T_STRUCT) {
+		check_fail(k, e, E_BAD_OPERAND, "'%s' is a field of what? This is %s, which has no fields", e->field.name,
+			   type_str(check_arena(k), e->field.base->type));
+		if (type_is_integral(e->field.base->type) || t->kind == T_VOID)
+			diag_hint(k->c->diag, "cast it to a pointer to a struct first: ((struct name *)…)->%s", e->field.name);
+		return;
+	}
+	e->field.member = type_member(t, e->field.name, &e->field.off);
+	if (!e->field.member) {
+		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", e->field.base->kind == E_CALL ? "The probe" : type_str(check_arena(k), t),
+			   e->field.name);
+		suggest_field(k, t, e->field.name);
+		return;
+	}
+	e->field.derefs = derefs;
+	e->type = e->field.member->type;
+	/* A field inherits the address space of the struct that it was found in, if it has none of its own. */
+	if (e->type->kind == T_POINTER && e->type->as == AS_NONE && e->field.base->type->as != AS_NONE)
+		e->type = type_pointer(check_arena(k), e->type->elem, e->field.base->type->as);
+}
+
+static void check_index(struct check *k, struct expr *e)
+{
+	struct expr *base = e->index.base, *i = e->index.index;
+	const struct type *t;
+
+	check_value(k, base);
+	check_value(k, i);
+	if (is_poisoned(base) || is_poisoned(i)) {
+		e->type = &type_error;
+		return;
+	}
+	t = base->type;
+	if (!type_is_integral(i->type)) {
+		check_fail(k, i, E_TYPE_MISMATCH, "an index must be an integer, not %s", type_str(check_arena(k), i->type));
+		e->type = &type_error;
+		return;
+	}
+	if (t->kind == T_ARRAY || t->kind == T_STRING) {
+		u32 cnt = t->kind == T_ARRAY ? t->cnt : t->size;
+
+		e->type = t->kind == T_ARRAY ? t->elem : &type_s8;
+		/* Length 0 is a flexible array member: its real length is not known. */
+		if (expr_is_int(i) && cnt && i->num.value >= cnt) {
+			check_fail(k, e, E_OUT_OF_BOUNDS, "the index %llu is out of bounds: there are %u elements", (unsigned long long)i->num.value, cnt);
+			return;
+		}
+	} else if (t->kind == T_POINTER && t->elem->kind != T_VOID) {
+		e->type = t->elem;
+	} else if (t->kind == T_TUPLE && expr_is_int(i) && i->num.value < t->member_cnt) {
+		struct expr *b = base;
+		const char *name = arena_printf(check_arena(k), "%llu", (unsigned long long)i->num.value);
+
+		*e = (struct expr){ .kind = E_FIELD, .span = e->span };
+		e->field.base = b;
+		e->field.name = name;
+		check_field(k, e);
+	} else {
+		check_fail(k, e, E_BAD_OPERAND, "only arrays and pointers have elements; this is %s", type_str(check_arena(k), t));
+	}
+}
+
+static void check_incdec(struct check *k, struct expr *e)
+{
+	struct expr *t = e->incdec.target;
+
+	if (t->kind == E_MAP) {
+		check_map_key(k, t);
+		if (is_poisoned(t)) {
+			e->type = &type_error;
+			return;
+		}
+		if (t->map.map->val && !type_is_integral(t->map.map->val) && t->map.map->val->kind != T_POINTER) {
+			check_fail(k, e, E_AGGREGATION, "%s cannot be used on %s, which holds %s", e->incdec.is_dec ? "--" : "++", t->map.name,
+				   type_str(check_arena(k), t->map.map->val));
+			return;
+		}
+		if (!t->map.map->val || t->map.map->val->kind != T_POINTER)
+			check_map_value(k, t, e->incdec.is_dec ? &type_s64 : (t->map.map->val ? t->map.map->val : &type_s64), e->span);
+		e->type = t->type = t->map.map->val;
+		return;
+	}
+	if (t->kind != E_VAR) {
+		check_fail(k, e, E_NOT_ASSIGNABLE, "++ and -- need a variable or a map");
+		return;
+	}
+	check_var_read(k, t);
+	if (is_poisoned(t)) {
+		e->type = &type_error;
+		return;
+	}
+	if (!type_is_integral(t->type) && t->type->kind != T_POINTER) {
+		check_fail(k, e, E_BAD_OPERAND, "++ and -- can not be used on %s", type_str(check_arena(k), t->type));
+		return;
+	}
+	if (t->type->kind != T_POINTER && !t->var.var->is_fixed) {
+		const struct type *wide = type_int(8, e->incdec.is_dec || t->type->is_flexible || t->type->is_signed);
+
+		if (!type_equal(wide, t->var.var->type) || t->var.var->type->is_flexible) {
+			t->var.var->type = wide;
+			k->changed = true;
+		}
+	}
+	t->var.var->is_assigned = true;
+	e->type = t->type = t->var.var->type;
+}
+
+static void check_tuple(struct check *k, struct expr *e)
+{
+	const struct type **elems = arena_alloc(check_arena(k), (e->tuple.cnt + 1) * sizeof(*elems));
+	bool bad = false;
+
+	for (u32 i = 0; i < e->tuple.cnt; i++) {
+		check_value(k, e->tuple.elems[i]);
+		bad |= is_poisoned(e->tuple.elems[i]);
+		if (!bad && type_is_agg(e->tuple.elems[i]->type)) {
+			check_fail(k, e->tuple.elems[i], E_AGGREGATION, "an aggregation cannot be part of a key or a tuple");
+			bad = true;
+		}
+		elems[i] = e->tuple.elems[i]->type;
+	}
+	e->type = bad ? &type_error : type_tuple(check_arena(k), elems, NULL, e->tuple.cnt);
+}
+
+static void check_map_read(struct check *k, struct expr *e)
+{
+	struct map *m;
+
+	check_map_key(k, e);
+	if (is_poisoned(e))
+		return;
+	m = e->map.map;
+	if (!m->val) {
+		/* Assigned further down, perhaps: an integer until then. Reported at the end if never. */
+		e->type = &type_s64;
+		return;
+	}
+	e->type = m->val;
+	if (type_is_agg(m->val)) {
+		/* The sum over all CPUs is a number. */
+		if (m->val->kind == T_HIST || m->val->kind == T_LHIST || m->val->kind == T_STATS) {
+			check_fail(k, e, E_AGGREGATION, "%s holds %s, which cannot be read in an expression", m->name, type_str(check_arena(k), m->val));
+			diag_hint(k->c->diag, "print it: print(%s);", m->name);
+			return;
+		}
+		e->type = type_int(8, m->val->is_signed);
+	}
+}
+
+void check_expr(struct check *k, struct expr *e)
+{
+	e->type = NULL;
+	switch (e->kind) {
+	case E_INT:
+		e->type = literal_type(e->num.value, e->num.negative);
+		break;
+	case E_BOOL:
+		e->type = &type_bool;
+		break;
+	case E_STR:
+		e->type = type_string(check_arena(k), e->str.len + 1);
+		break;
+	case E_PARAM:
+		check_param(k, e);
+		break;
+	case E_CONST:
+		BUG_ON(!e->num.enum_type);
+		e->type = e->num.enum_type;
+		break;
+	case E_CALL:
+		check_call(k, e);
+		break;
+	case E_VAR:
+		check_var_read(k, e);
+		break;
+	case E_MAP:
+		check_map_read(k, e);
+		break;
+	case E_UNARY:
+		check_unary(k, e);
+		break;
+	case E_BINARY:
+		check_binary(k, e);
+		break;
+	case E_TERNARY:
+		check_ternary(k, e);
+		break;
+	case E_CAST:
+		check_cast(k, e);
+		break;
+	case E_FIELD:
+		check_field(k, e);
+		break;
+	case E_INDEX:
+		check_index(k, e);
+		break;
+	case E_TUPLE:
+		check_tuple(k, e);
+		break;
+	case E_INCDEC:
+		check_incdec(k, e);
+		break;
+	case E_SIZEOF: {
+		const struct type *t;
+
+		if (e->size_of.ref) {
+			t = check_type_ref(k, e->size_of.ref);
+		} else {
+			check_expr(k, e->size_of.a);
+			t = e->size_of.a->type;
+		}
+		if (t->kind == T_ERROR)
+			e->type = &type_error;
+		else {
+			expr_become_int(e, type_complete(t)->size, false);
+			e->type = &type_u64;
+		}
+		break;
+	}
+	}
+	BUG_ON(!e->type);
+}

@@ -1,0 +1,122 @@
+/* One compilation: what is compiled, for which machine, and everything that the stages add on the way from text to image. */
+#pragma once
+
+#include "base/smap.h"
+#include "lang/ast.h"
+#include "lang/config.h"
+
+struct image;
+
+/* What the compiler may ask of the machine that the script will run on. Tests use a fixed one (never the machine's own). */
+struct target {
+	u32 ncpus;                 /* possible CPUs */
+	u64 features;              /* bits of enum kern_feature, see kern/feature.h */
+	struct type_source *types; /* kernel types; NULL: none */
+	/* The address of a kernel symbol, 0 if unknown. NULL: no symbols. */
+	u64 (*kaddr)(void *self, const char *name);
+	void *kaddr_self;
+	u64 pidns_dev, pidns_ino; /* of the tracer's PID namespace; ino 0: the initial one */
+	u32 filter_pid;           /* -p, else 0 */
+	u32 child_pid;            /* -c, else 0 */
+	bool allow_unsafe;        /* --unsafe */
+};
+
+/* A scratch variable of one unit. */
+struct var {
+	const char *name;
+	const struct type *type; /* NULL until something is assigned */
+	struct span decl;
+	bool is_fixed;    /* declared with a type */
+	bool is_assigned;
+	bool is_read;
+	bool needs_init;  /* read outside of its block, as scripts before 0.22 do: zero at the start */
+	u32 home;         /* lowering: virtual register, or 1 + slot for objects in memory */
+	bool in_memory;
+};
+
+enum map_storage {
+	MAP_SCALAR,        /* in the shared part of the data map */
+	MAP_SCALAR_PERCPU, /* aggregation without key: in each CPU's part of the data map */
+	MAP_HASH,
+	MAP_HASH_PERCPU,
+};
+
+/* A map of the script, @name. */
+struct map {
+	const char *name; /* with the @ */
+	struct span first_use;
+	const struct type *key; /* NULL: no key */
+	const struct type *val;
+	bool has_key;
+	bool key_known; /* has_key is decided */
+	const struct map_decl *decl;
+	/* layout, by lower */
+	enum map_storage storage;
+	u32 image_map;  /* hash kinds: index into image.maps */
+	u32 data_off;   /* scalar kinds: offset in the shared part, or in each CPU's part */
+	u32 flag_off;   /* scalar kinds: offset in the shared part of the "was set" byte */
+	u32 lost_off;   /* offset in the shared part of the counter of updates that did not fit */
+	u32 max_entries;
+};
+
+/* A place where a program is attached. Its index in compile.sites is its id and attach cookie. */
+struct site {
+	const struct provider *provider;
+	const char *name;   /* the value of `probe`: "kprobe:vfs_read" */
+	const char *func;   /* the value of `func`, or NULL */
+	const char *target; /* module, path, tracepoint category, or NULL */
+	u64 addr;           /* address or file offset, if given by number or resolved */
+	u64 off;            /* +offset */
+	u64 num;            /* frequency or period, system call number, event id */
+	u32 variant;        /* provider's own */
+	u32 ap_index;       /* attach point of the probe it came from */
+	struct span span;
+};
+
+/* One program: a probe's body for the sites that can share the code. */
+struct unit {
+	const struct probe *probe;
+	const struct provider *provider;
+	const char *name; /* of the program, as the kernel's tools show it */
+	u32 site_first, site_cnt;
+	struct expr *pred;        /* copies of the probe's, checked for this unit's types */
+	struct block *body;
+	const struct type *args;  /* struct behind `args`, or NULL */
+	u32 variant;              /* provider's own: which way this unit is attached */
+	bool uses_site;           /* needs to know at run time which site fired */
+	vec(struct var *) vars;
+};
+
+struct compile {
+	struct arena *arena;
+	struct diag *diag;
+	const struct target *target;
+	struct config config;
+	char **params; /* positional parameters $1… */
+	u32 param_cnt;
+	struct script *script;
+	vec(struct site) sites;
+	vec(struct unit *) units;
+	vec(struct map *) maps; /* in order of first use */
+	struct image *image;
+	struct sbuf *ir_text; /* -d ir: the intermediate code is added here; NULL: not */
+};
+
+/* Each stage returns false when it reported errors; the driver stops there. */
+bool lang_parse(struct compile *c, u32 src);   /* text → script */
+bool lang_config(struct compile *c);           /* config block and environment → config */
+bool lang_expand(struct compile *c);           /* attach points → sites and units; asks the providers */
+bool lang_check(struct compile *c);            /* names, types, constants */
+
+struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
+
+/* -d ast and -d types */
+void lang_print(const struct compile *c, struct sbuf *out);
+void lang_print_types(const struct compile *c, struct sbuf *out);
+
+/* Deep copies, for units. */
+struct expr *expr_copy(struct arena *a, const struct expr *e);
+struct block *block_copy(struct arena *a, const struct block *b);
+/* Calls fn on e and everything below it. */
+void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg);
+void block_walk(struct block *b, void (*fn)(struct expr *e, void *arg), void *arg);

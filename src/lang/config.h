@@ -1,0 +1,27 @@
+/* Configuration variables of a script (reference: config block). */
+#pragma once
+
+#include "base/base.h"
+
+enum missing_probes { MISSING_ERROR, MISSING_WARN, MISSING_IGNORE };
+
+typedef u64 config_U;
+typedef bool config_B;
+typedef const char *config_S;
+typedef enum missing_probes config_E;
+
+struct config {
+#define CONFIG_ROW(name, kind, def, doc) config_##kind name;
+#include "lang/config.def"
+#undef CONFIG_ROW
+};
+
+extern const struct config config_defaults;
+
+struct config_info {
+	const char *name;
+	char kind; /* 'U' 'B' 'S' 'E' */
+	const char *def, *doc;
+};
+/* One row per variable, in table order; *cnt rows. For docs and --info. */
+const struct config_info *config_table(u32 *cnt);

@@ -1,0 +1,775 @@
+#include "lang/parse.h"
+
+static struct expr *unary(struct parser *p);
+
+static struct expr *expr_new(struct parser *p, enum expr_kind kind, struct span at)
+{
+	struct expr *e = arena_new(p->arena, struct expr);
+
+	e->kind = kind;
+	e->span = at;
+	return e;
+}
+
+/* Stands for something that was reported: what is around it can be parsed. */
+static struct expr *placeholder(struct parser *p, struct span at)
+{
+	return expr_new(p, E_INT, span_join(at, p->prev));
+}
+
+/* Counts n nodes that may deepen the tree without nesting in the text. */
+static bool count_links(struct parser *p, u32 n)
+{
+	p->links += n;
+	if (p->links <= LINKS_MAX)
+		return true;
+	diag_error(p->diag, p->tok.span, E_TOO_BIG, "too many operators in one statement");
+	diag_hint(p->diag, "%u are the most that is allowed; store parts of it in variables", LINKS_MAX);
+	return false;
+}
+
+/* ---- types ---- */
+
+/* Names that are types and nothing else; other names are types only where the syntax leaves no choice. */
+static const char *const type_words[] = {
+	"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "void", "string", "buffer", "inet", "timestamp",
+	"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "__u8", "__u16", "__u32", "__u64", "__s8", "__s16", "__s32", "__s64",
+	"const", "volatile",
+};
+/* C's integer types may take several of these: `unsigned long int`. */
+static const char *const c_words[] = { "char", "short", "int", "long", "unsigned", "signed" };
+
+static bool is_one_of(const char *s, const char *const *words, u32 cnt)
+{
+	for (u32 i = 0; i < cnt; i++)
+		if (str_eq(s, words[i]))
+			return true;
+	return false;
+}
+
+static bool at_c_word(const struct parser *p)
+{
+	return p->tok.kind == TOK_IDENT && is_one_of(p->tok.text, c_words, ARRAY_CNT(c_words));
+}
+
+static bool at_qualifier(const struct parser *p)
+{
+	return p->tok.kind == TOK_IDENT && (str_eq(p->tok.text, "const") || str_eq(p->tok.text, "volatile"));
+}
+
+static bool at_type_word(const struct parser *p)
+{
+	const struct token *t = &p->tok;
+
+	if (t->kind == TOK_STRUCT || t->kind == TOK_UNION || t->kind == TOK_ENUM || t->kind == TOK_TYPEOF)
+		return true;
+	if (t->kind != TOK_IDENT)
+		return false;
+	return is_one_of(t->text, type_words, ARRAY_CNT(type_words)) || at_c_word(p) ||
+	       (t->len > 2 && str_eq(t->text + t->len - 2, "_t"));
+}
+
+/* What follows `(name)` or `(type)`. */
+enum follow {
+	FOLLOW_NONE,   /* nothing that begins an expression */
+	FOLLOW_EITHER, /* a prefix operator, which after a value would be an infix or postfix one */
+	FOLLOW_EXPR,   /* only an expression begins like this */
+};
+
+static enum follow follow_of(enum token_kind kind)
+{
+	switch ((int)kind) { /* of the many tokens only these */
+	case TOK_INT: case TOK_STR: case TOK_IDENT: case TOK_VAR: case TOK_PARAM: case TOK_MAP: case TOK_TRUE: case TOK_FALSE:
+	case TOK_SIZEOF: case TOK_OFFSETOF: case TOK_TYPEINFO: case TOK_COMPTIME: case TOK_LPAREN: case TOK_BANG: case TOK_TILDE:
+		return FOLLOW_EXPR;
+	case TOK_MINUS: case TOK_STAR: case TOK_AMP: case TOK_PLUS_PLUS: case TOK_MINUS_MINUS:
+		return FOLLOW_EITHER;
+	}
+	return FOLLOW_NONE;
+}
+
+/* What the text from tok to a `)` looks like. */
+struct type_look {
+	bool is_type;   /* it has the form of a type and a `)` behind it */
+	bool is_known;  /* its name is only ever a type */
+	bool is_marked; /* ends in `*` or `[]`, as no expression does */
+	enum follow follow;
+};
+
+/* Looks at a possible type, up to the token behind its `)`. Consumes nothing. */
+static struct type_look look_at_type(struct parser *p)
+{
+	struct parse_mark m = parse_save(p);
+	struct type_look look = { .is_known = at_type_word(p) };
+
+	while (at_qualifier(p))
+		parse_advance(p);
+	if (p->tok.kind == TOK_TYPEOF) {
+		look.is_type = look.is_marked = true;
+		goto out;
+	}
+	if (p->tok.kind == TOK_STRUCT || p->tok.kind == TOK_UNION || p->tok.kind == TOK_ENUM)
+		parse_advance(p);
+	while (at_c_word(p) && parse_peek(p).kind == TOK_IDENT)
+		parse_advance(p);
+	if (p->tok.kind != TOK_IDENT)
+		goto out;
+	parse_advance(p);
+	for (;;) {
+		look.is_marked = false;
+		if (at_qualifier(p)) {
+			parse_advance(p);
+			look.is_marked = true;
+		} else if (p->tok.kind == TOK_STAR) {
+			parse_advance(p);
+			look.is_marked = true;
+		} else if (p->tok.kind == TOK_LBRACKET) {
+			parse_advance(p);
+			look.is_marked = !parse_accept(p, TOK_INT);
+			if (!parse_accept(p, TOK_RBRACKET))
+				goto out;
+		} else {
+			goto out;
+		}
+		if (p->tok.kind == TOK_RPAREN)
+			break;
+	}
+out:
+	if (p->tok.kind == TOK_RPAREN) {
+		look.is_type = true;
+		parse_advance(p);
+		look.follow = follow_of(p->tok.kind);
+	}
+	parse_restore(p, &m);
+	return look;
+}
+
+/* tok is at `(`: does it begin a cast? C decides by what is declared; here names are unknown until the checker, so the text must do:
+ * `(uint64) - 1` is a cast, `(pid) - 1` is not, `(foo *)x` and `(foo)x` are, and `(foo) * x` is a product. */
+static bool at_cast(struct parser *p)
+{
+	struct parse_mark m = parse_save(p);
+	u32 at = p->tok.span.begin;
+	struct type_look look;
+
+	parse_advance(p);
+	look = look_at_type(p);
+	parse_restore(p, &m);
+	if (!look.is_type)
+		return false;
+	if (look.is_marked)
+		return true;
+	if (look.is_known)
+		return look.follow != FOLLOW_NONE;
+	return look.follow == FOLLOW_EXPR && at != p->grouping_at;
+}
+
+static bool array_suffix(struct parser *p, struct type_suffix *s)
+{
+	s->is_array = true;
+	parse_advance(p);
+	if (p->tok.kind == TOK_INT) {
+		s->has_len = true;
+		s->len = p->tok.num;
+		if (p->tok.num > UINT32_MAX)
+			diag_error(p->diag, p->tok.span, E_BAD_LITERAL, "this array length is too big");
+		parse_advance(p);
+	}
+	return parse_expect(p, TOK_RBRACKET, "after the array length");
+}
+
+/* suffixes = { "*" | "[" [ integer ] "]" } ; */
+static bool type_suffixes(struct parser *p, struct type_ref *ref)
+{
+	vec(struct type_suffix) list = {};
+
+	for (;;) {
+		struct type_suffix s = {};
+
+		if (at_qualifier(p)) {
+			parse_advance(p);
+			continue;
+		}
+		if (p->tok.kind == TOK_LBRACKET) {
+			if (!array_suffix(p, &s))
+				return false;
+		} else if (!parse_accept(p, TOK_STAR)) {
+			break;
+		}
+		avec_push(p->arena, &list, s);
+	}
+	ref->suffixes = list.at;
+	ref->suffix_cnt = list.cnt;
+	return true;
+}
+
+/* type = ( "struct" | "union" | "enum" ) name suffixes | name suffixes | C integer words suffixes ; */
+struct type_ref *parse_type(struct parser *p)
+{
+	struct type_ref *ref = arena_new(p->arena, struct type_ref);
+
+	ref->span = p->tok.span;
+	ref->keyword = "";
+	if (p->tok.kind == TOK_TYPEOF) {
+		parse_unsupported(p, p->tok.span, "'typeof' is");
+		return NULL;
+	}
+	while (at_qualifier(p))
+		parse_advance(p);
+	if (p->tok.kind == TOK_STRUCT || p->tok.kind == TOK_UNION || p->tok.kind == TOK_ENUM) {
+		ref->keyword = p->tok.text;
+		parse_advance(p);
+	}
+	if (p->tok.kind != TOK_IDENT) {
+		parse_expected(p, *ref->keyword ? arena_printf(p->arena, "a name after '%s'", ref->keyword) : "a type");
+		return NULL;
+	}
+	ref->name = p->tok.text;
+	if (!*ref->keyword && at_c_word(p)) {
+		for (parse_advance(p); at_c_word(p); parse_advance(p))
+			ref->name = arena_printf(p->arena, "%s %s", ref->name, p->tok.text);
+	} else {
+		parse_advance(p);
+	}
+	if (!type_suffixes(p, ref))
+		return NULL;
+	ref->span = span_join(ref->span, p->prev);
+	return ref;
+}
+
+/* ---- primary expressions ---- */
+
+/* args = [ expr { "," expr } ] ")" ; tok is behind the "(" */
+static bool call_args(struct parser *p, struct expr *e)
+{
+	vec(struct expr *) args = {};
+
+	if (p->tok.kind != TOK_RPAREN) {
+		do {
+			struct expr *arg = parse_expr(p);
+
+			if (!arg)
+				return false;
+			avec_push(p->arena, &args, arg);
+		} while (parse_accept(p, TOK_COMMA));
+	}
+	e->call.args = args.at;
+	e->call.arg_cnt = args.cnt;
+	return parse_expect(p, TOK_RPAREN, "after the arguments");
+}
+
+/* call = name [ "(" args ] ; a name alone is a builtin or a constant: the checker knows. */
+static struct expr *call(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_CALL, p->tok.span);
+
+	e->call.name = p->tok.text;
+	parse_advance(p);
+	if (!parse_accept(p, TOK_LPAREN))
+		return e;
+	e->call.has_parens = true;
+	if (!call_args(p, e))
+		return NULL;
+	e->span = span_join(e->span, p->prev);
+	return e;
+}
+
+/* elements = expr { "," expr } [ "," ] close ; the first one has been read, tok is at a "," or at the end. */
+static struct expr *tuple_rest(struct parser *p, struct expr *first, enum token_kind close)
+{
+	struct expr *e = expr_new(p, E_TUPLE, first->span);
+	vec(struct expr *) elems = {};
+
+	avec_push(p->arena, &elems, first);
+	while (parse_accept(p, TOK_COMMA)) {
+		struct expr *elem;
+
+		if (p->tok.kind == close)
+			break;
+		elem = parse_expr(p);
+		if (!elem)
+			return NULL;
+		avec_push(p->arena, &elems, elem);
+	}
+	e->span = span_join(e->span, p->prev);
+	e->tuple.elems = elems.at;
+	e->tuple.cnt = elems.cnt;
+	return e;
+}
+
+/* tok is at `(`: whether `(name = …` begins a record. */
+static bool at_record(struct parser *p)
+{
+	struct parse_mark m = parse_save(p);
+	bool is_record = false;
+
+	parse_advance(p);
+	if (p->tok.kind == TOK_IDENT)
+		is_record = parse_peek(p).kind == TOK_ASSIGN;
+	parse_restore(p, &m);
+	return is_record;
+}
+
+/* paren = "(" ")" | "(" expr ")" | "(" expr "," [ expr { "," expr } ] [ "," ] ")" ; records are for later. */
+static struct expr *paren(struct parser *p)
+{
+	struct span open = p->tok.span;
+	struct expr *e;
+
+	if (p->grouping_at != open.begin && at_record(p)) {
+		parse_unsupported(p, open, "records (name = value, ...) are");
+		parse_skip_balanced(p);
+		return placeholder(p, open);
+	}
+	parse_advance(p);
+	if (parse_accept(p, TOK_RPAREN))
+		return expr_new(p, E_TUPLE, span_join(open, p->prev));
+	e = parse_expr(p);
+	if (e && p->tok.kind == TOK_COMMA)
+		e = tuple_rest(p, e, TOK_RPAREN);
+	if (!e || !parse_expect(p, TOK_RPAREN, "to close '('"))
+		return NULL;
+	e->span = span_join(open, p->prev);
+	return e;
+}
+
+/* key = "[" expr { "," expr } "]" ; several make a tuple. tok is at the "[". */
+static struct expr *bracketed(struct parser *p, const char *what)
+{
+	struct expr *e;
+
+	parse_advance(p);
+	if (p->tok.kind == TOK_RBRACKET) {
+		parse_expected(p, what);
+		return NULL;
+	}
+	e = parse_expr(p);
+	if (e && p->tok.kind == TOK_COMMA)
+		e = tuple_rest(p, e, TOK_RBRACKET);
+	if (!e || !parse_expect(p, TOK_RBRACKET, "to close '['"))
+		return NULL;
+	return e;
+}
+
+/* map = "@" [ name ] [ key ] ; */
+static struct expr *map(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_MAP, p->tok.span);
+
+	e->map.name = p->tok.text;
+	parse_advance(p);
+	if (p->tok.kind != TOK_LBRACKET)
+		return e;
+	e->map.key = bracketed(p, "a key");
+	if (!e->map.key)
+		return NULL;
+	e->span = span_join(e->span, p->prev);
+	return e;
+}
+
+/* sizeof = "sizeof" "(" ( type | expr ) ")" ; a name alone is a type. */
+static struct expr *size_of(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_SIZEOF, p->tok.span);
+
+	parse_advance(p);
+	if (!parse_expect(p, TOK_LPAREN, "after 'sizeof'"))
+		return NULL;
+	if (look_at_type(p).is_type)
+		e->size_of.ref = parse_type(p);
+	else
+		e->size_of.a = parse_expr(p);
+	if ((!e->size_of.ref && !e->size_of.a) || !parse_expect(p, TOK_RPAREN, "after the type or expression"))
+		return NULL;
+	e->span = span_join(e->span, p->prev);
+	return e;
+}
+
+/* offsetof, typeof and typeinfo: later. */
+static struct expr *unsupported_call(struct parser *p)
+{
+	struct span at = p->tok.span;
+
+	parse_unsupported(p, at, arena_printf(p->arena, "'%s' is", p->tok.text));
+	parse_advance(p);
+	if (p->tok.kind == TOK_LPAREN)
+		parse_skip_balanced(p);
+	return placeholder(p, at);
+}
+
+/* ifexpr and block expressions: later. tok is at `if` or `{`. */
+static struct expr *unsupported_block(struct parser *p, const char *what)
+{
+	struct span at = p->tok.span;
+
+	parse_unsupported(p, at, what);
+	do {
+		p->lex.quiet = true;
+		while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_SEMI && p->tok.kind != TOK_END)
+			parse_advance(p);
+		p->lex.quiet = false;
+		if (p->tok.kind == TOK_LBRACE)
+			parse_skip_balanced(p);
+	} while (p->tok.kind == TOK_ELSE);
+	return placeholder(p, at);
+}
+
+static struct expr *integer(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_INT, p->tok.span);
+
+	e->num.value = p->tok.num;
+	parse_advance(p);
+	return e;
+}
+
+static struct expr *boolean(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_BOOL, p->tok.span);
+
+	e->num.value = p->tok.kind == TOK_TRUE;
+	parse_advance(p);
+	return e;
+}
+
+static struct expr *string(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_STR, p->tok.span);
+
+	e->str.s = p->tok.text;
+	e->str.len = p->tok.len;
+	parse_advance(p);
+	return e;
+}
+
+static struct expr *variable(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_VAR, p->tok.span);
+
+	e->var.name = p->tok.text;
+	parse_advance(p);
+	return e;
+}
+
+static struct expr *parameter(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_PARAM, p->tok.span);
+
+	e->param.index = p->tok.num;
+	parse_advance(p);
+	return e;
+}
+
+/* primary = integer | string | bool | var | "$" N | "$#" | map | call | paren | sizeof | … ; */
+static struct expr *primary(struct parser *p)
+{
+	switch ((int)p->tok.kind) { /* most tokens begin no expression */
+	case TOK_INT:
+		return integer(p);
+	case TOK_TRUE:
+	case TOK_FALSE:
+		return boolean(p);
+	case TOK_STR:
+		return string(p);
+	case TOK_VAR:
+		return variable(p);
+	case TOK_PARAM:
+		return parameter(p);
+	case TOK_MAP:
+		return map(p);
+	case TOK_IDENT:
+		return call(p);
+	case TOK_LPAREN:
+		return paren(p);
+	case TOK_SIZEOF:
+		return size_of(p);
+	case TOK_OFFSETOF: case TOK_TYPEOF: case TOK_TYPEINFO:
+		return unsupported_call(p);
+	case TOK_IF:
+		return unsupported_block(p, "'if' as an expression is");
+	case TOK_LBRACE:
+		return unsupported_block(p, "block expressions { ... } are");
+	}
+	parse_expected(p, "an expression");
+	return NULL;
+}
+
+/* ---- operators ---- */
+
+/* member = ( "." | "->" ) ( name | integer ) ; */
+static struct expr *member(struct parser *p, struct expr *base)
+{
+	struct expr *e = expr_new(p, E_FIELD, base->span);
+	bool is_arrow = p->tok.kind == TOK_ARROW;
+	struct span at;
+
+	parse_advance(p);
+	at = p->tok.span;
+	e->field.base = base;
+	if (p->tok.kind == TOK_IDENT || token_is_keyword(p->tok.kind)) {
+		e->field.name = p->tok.text;
+	} else if (p->tok.kind == TOK_INT && !is_arrow) {
+		e->field.name = arena_strndup(p->arena, p->lex.text + at.begin, at.end - at.begin);
+	} else {
+		parse_expected(p, is_arrow ? "the name of a member after '->'" : "the name of a member after '.'");
+		return NULL;
+	}
+	parse_advance(p);
+	e->span = span_join(e->span, at);
+	return e;
+}
+
+static struct expr *subscript(struct parser *p, struct expr *base)
+{
+	struct expr *e = expr_new(p, E_INDEX, base->span);
+	struct span open = p->tok.span;
+
+	e->index.base = base;
+	e->index.index = bracketed(p, "an index");
+	if (!e->index.index)
+		return NULL;
+	if (e->index.index->kind == E_TUPLE) {
+		diag_error(p->diag, span_join(open, p->prev), E_SYNTAX, "only maps can have several keys in one pair of brackets");
+		diag_hint(p->diag, "an array takes one index: $a[1][2]");
+	}
+	e->span = span_join(e->span, p->prev);
+	return e;
+}
+
+/* tok is at the operator of a postfix form, behind the one of a prefix form. */
+static struct expr *incdec(struct parser *p, struct expr *target, struct span at, bool is_dec, bool is_post)
+{
+	struct expr *e = expr_new(p, E_INCDEC, is_post ? span_join(target->span, at) : span_join(at, target->span));
+
+	if (target->kind != E_VAR && target->kind != E_MAP) {
+		diag_error(p->diag, target->span, E_NOT_ASSIGNABLE, "'%s' needs a variable or a map", is_dec ? "--" : "++");
+		if (target->kind == E_CALL && !target->call.has_parens)
+			diag_hint(p->diag, "a variable is written $%s, a map @%s", target->call.name, target->call.name);
+	}
+	e->incdec.target = target;
+	e->incdec.is_dec = is_dec;
+	e->incdec.is_post = is_post;
+	return e;
+}
+
+/* postfix = primary { member | "[" expr "]" | "++" | "--" } ; */
+static struct expr *postfix(struct parser *p)
+{
+	struct expr *e = primary(p);
+
+	while (e) {
+		enum token_kind kind = p->tok.kind;
+
+		if (kind != TOK_DOT && kind != TOK_ARROW && kind != TOK_LBRACKET && kind != TOK_PLUS_PLUS && kind != TOK_MINUS_MINUS)
+			break;
+		if (!count_links(p, 1))
+			return NULL;
+		if (kind == TOK_DOT || kind == TOK_ARROW) {
+			e = member(p, e);
+		} else if (kind == TOK_LBRACKET) {
+			e = subscript(p, e);
+		} else {
+			e = incdec(p, e, p->tok.span, kind == TOK_MINUS_MINUS, true);
+			parse_advance(p);
+		}
+	}
+	return e;
+}
+
+/* cast = "(" type ")" unary ; */
+static struct expr *cast(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_CAST, p->tok.span);
+
+	parse_advance(p);
+	e->cast.to = parse_type(p);
+	if (!e->cast.to || !parse_expect(p, TOK_RPAREN, "after the type"))
+		return NULL;
+	e->cast.a = unary(p);
+	if (!e->cast.a)
+		return NULL;
+	e->span = span_join(e->span, e->cast.a->span);
+	return e;
+}
+
+/* -N is a literal. a is what followed the minus sign, `minus` the sign's place. */
+static struct expr *negative(struct parser *p, struct expr *a, struct span minus)
+{
+	a->span = span_join(minus, a->span);
+	if (a->num.value > (u64)INT64_MAX + 1) {
+		diag_error(p->diag, a->span, E_BAD_LITERAL, "this number is too small");
+		diag_hint(p->diag, "the smallest one is -9223372036854775808");
+	}
+	a->num.negative = a->num.value != 0;
+	a->num.value = -a->num.value;
+	return a;
+}
+
+static bool prefix_op(enum token_kind kind, enum unary_op *op)
+{
+	switch ((int)kind) { /* prefix operators only */
+	case TOK_MINUS:
+		*op = UN_NEG;
+		return true;
+	case TOK_BANG:
+		*op = UN_NOT;
+		return true;
+	case TOK_TILDE:
+		*op = UN_BITNOT;
+		return true;
+	case TOK_STAR:
+		*op = UN_DEREF;
+		return true;
+	case TOK_AMP:
+		*op = UN_ADDR;
+		return true;
+	}
+	return false;
+}
+
+/* prefix = ( "-" | "!" | "~" | "*" | "&" | "++" | "--" | "comptime" ) unary ; tok is behind the operator. */
+static struct expr *prefix(struct parser *p, struct token op_tok)
+{
+	bool is_literal = p->tok.kind == TOK_INT;
+	u32 begin = p->tok.span.begin;
+	struct expr *a = unary(p), *e;
+	enum unary_op op;
+
+	if (!a || op_tok.kind == TOK_COMPTIME)
+		return a;
+	if (op_tok.kind == TOK_PLUS_PLUS || op_tok.kind == TOK_MINUS_MINUS)
+		return incdec(p, a, op_tok.span, op_tok.kind == TOK_MINUS_MINUS, false);
+	if (op_tok.kind == TOK_MINUS && is_literal && a->kind == E_INT && a->span.begin == begin)
+		return negative(p, a, op_tok.span);
+	prefix_op(op_tok.kind, &op);
+	e = expr_new(p, E_UNARY, span_join(op_tok.span, a->span));
+	e->unary.op = op;
+	e->unary.a = a;
+	return e;
+}
+
+/* unary = prefix | cast | postfix ; */
+static struct expr *unary(struct parser *p)
+{
+	struct token t = p->tok;
+	bool is_cast = t.kind == TOK_LPAREN && at_cast(p);
+	enum unary_op op;
+	struct expr *e;
+
+	if (!is_cast && !prefix_op(t.kind, &op) && t.kind != TOK_PLUS_PLUS && t.kind != TOK_MINUS_MINUS && t.kind != TOK_COMPTIME)
+		return postfix(p);
+	if (!parse_enter(p, NEST_COST))
+		return NULL;
+	if (is_cast) {
+		e = cast(p);
+	} else {
+		if (t.kind == TOK_COMPTIME)
+			parse_unsupported(p, t.span, "'comptime' is");
+		parse_advance(p);
+		e = prefix(p, t);
+	}
+	parse_leave(p, NEST_COST);
+	return e;
+}
+
+struct infix {
+	u8 prec; /* 0: none; higher binds tighter */
+	enum binary_op op;
+};
+
+static struct infix infix_of(enum token_kind kind)
+{
+	static const struct infix table[TOKEN_KIND_CNT] = {
+		[TOK_LOR] = { 1, BIN_LOR },
+		[TOK_LAND] = { 2, BIN_LAND },
+		[TOK_PIPE] = { 3, BIN_OR },
+		[TOK_CARET] = { 4, BIN_XOR },
+		[TOK_AMP] = { 5, BIN_AND },
+		[TOK_EQ] = { 6, BIN_EQ }, [TOK_NE] = { 6, BIN_NE },
+		[TOK_LT] = { 7, BIN_LT }, [TOK_LE] = { 7, BIN_LE }, [TOK_GT] = { 7, BIN_GT }, [TOK_GE] = { 7, BIN_GE },
+		[TOK_SHL] = { 8, BIN_SHL }, [TOK_SHR] = { 8, BIN_SHR },
+		[TOK_PLUS] = { 9, BIN_ADD }, [TOK_MINUS] = { 9, BIN_SUB },
+		[TOK_STAR] = { 10, BIN_MUL }, [TOK_SLASH] = { 10, BIN_DIV }, [TOK_PERCENT] = { 10, BIN_MOD },
+	};
+
+	return table[kind];
+}
+
+/* In a predicate the `/` with a `{` behind it is its end. */
+static bool at_predicate_end(struct parser *p)
+{
+	return p->in_predicate && p->tok.kind == TOK_SLASH && parse_peek(p).kind == TOK_LBRACE;
+}
+
+/* binary = unary { operator unary } ; by precedence: only operators that bind at least as tight as min_prec are taken here.
+ *   || · && · | · ^ · & · == != · < <= > >= · << >> · + - · * / % ; all group from the left. */
+static struct expr *binary(struct parser *p, u8 min_prec)
+{
+	struct expr *a = unary(p), *b, *e;
+
+	while (a) {
+		struct infix in = infix_of(p->tok.kind);
+
+		if (!in.prec || in.prec < min_prec || at_predicate_end(p))
+			break;
+		if (!count_links(p, 1))
+			return NULL;
+		parse_advance(p);
+		b = binary(p, in.prec + 1);
+		if (!b)
+			return NULL;
+		e = expr_new(p, E_BINARY, span_join(a->span, b->span));
+		e->binary.op = in.op;
+		e->binary.a = a;
+		e->binary.b = b;
+		a = e;
+	}
+	return a;
+}
+
+static void count_node(struct expr *e, void *arg)
+{
+	(void)e;
+	++*(u32 *)arg;
+}
+
+/* `a ?: b` is `a ? a : b`, with a copy of a, so every node has one place in the tree. */
+static struct expr *copy_of_cond(struct parser *p, struct expr *cond)
+{
+	u32 cnt = 0;
+
+	/* Copies of copies grow fast: they count. */
+	expr_walk(cond, count_node, &cnt);
+	return count_links(p, cnt) ? expr_copy(p->arena, cond) : NULL;
+}
+
+/* ternary = binary [ "?" [ ternary ] ":" ternary ] ; */
+static struct expr *ternary(struct parser *p)
+{
+	struct expr *cond = binary(p, 0), *e;
+
+	if (!cond || !parse_accept(p, TOK_QUESTION))
+		return cond;
+	e = expr_new(p, E_TERNARY, cond->span);
+	e->ternary.cond = cond;
+	e->ternary.yes = p->tok.kind == TOK_COLON ? copy_of_cond(p, cond) : parse_expr(p);
+	if (!e->ternary.yes || !parse_expect(p, TOK_COLON, "between the two values of '?'"))
+		return NULL;
+	e->ternary.no = parse_expr(p);
+	if (!e->ternary.no)
+		return NULL;
+	e->span = span_join(e->span, e->ternary.no->span);
+	return e;
+}
+
+/* expr = ternary ; */
+struct expr *parse_expr(struct parser *p)
+{
+	struct expr *e;
+
+	if (!parse_enter(p, NEST_COST))
+		return NULL;
+	e = ternary(p);
+	parse_leave(p, NEST_COST);
+	return e;
+}

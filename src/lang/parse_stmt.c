@@ -1,0 +1,359 @@
+#include "lang/parse.h"
+
+static struct stmt *stmt_new(struct parser *p, enum stmt_kind kind, struct span at)
+{
+	struct stmt *s = arena_new(p->arena, struct stmt);
+
+	s->kind = kind;
+	s->span = at;
+	return s;
+}
+
+/* After an error in the statement at `begin`: to its end. Braces count, parentheses do not, because they may be what is wrong. */
+static void recover(struct parser *p, u32 begin)
+{
+	u32 depth = 0;
+
+	/* The open string took the statement's end with it. */
+	if (parse_is_after_cut(p) && p->tok.span.begin > begin)
+		return;
+	p->lex.quiet = true;
+	for (;;) {
+		if (p->tok.kind == TOK_END || (p->tok.kind == TOK_RBRACE && depth == 0))
+			break;
+		if (p->tok.kind == TOK_SEMI && depth == 0) {
+			p->lex.quiet = false;
+			parse_advance(p);
+			break;
+		}
+		if (p->tok.kind == TOK_LBRACE)
+			depth++;
+		if (p->tok.kind == TOK_RBRACE && --depth == 0) {
+			/* A block ends a statement, unless an else follows. */
+			p->lex.quiet = false;
+			parse_advance(p);
+			if (p->tok.kind != TOK_ELSE)
+				break;
+			p->lex.quiet = true;
+		}
+		parse_advance(p);
+	}
+	p->lex.quiet = false;
+}
+
+static bool on_later_line(const struct parser *p, struct span before, struct span at)
+{
+	return memchr(p->lex.text + before.end, '\n', at.begin - before.end) != NULL;
+}
+
+/* ";", which may be left out before "}". */
+static bool end_of_stmt(struct parser *p)
+{
+	if (parse_accept(p, TOK_SEMI) || p->tok.kind == TOK_RBRACE || p->tok.kind == TOK_END)
+		return true;
+	if (parse_is_after_cut(p))
+		return false;
+	diag_error(p->diag, p->prev, E_SYNTAX, "expected ';' after this, found %s", token_describe(&p->lex, &p->tok));
+	if (p->tok.kind == TOK_ASSIGN)
+		diag_hint(p->diag, "an assignment has no value of its own: write two statements");
+	if (p->tok.kind == TOK_LBRACE)
+		diag_hint(p->diag, "if this is a new probe, a '}' is missing above it");
+	/* A forgotten `;` at the end of a line: nothing else is wrong. */
+	return on_later_line(p, p->prev, p->tok.span);
+}
+
+/* let = "let" var [ ":" type ] [ "=" expr ] ";" ; */
+static bool let_stmt(struct parser *p, struct stmt **out)
+{
+	struct stmt *s = stmt_new(p, S_LET, p->tok.span);
+
+	parse_advance(p);
+	if (p->tok.kind == TOK_MAP) {
+		diag_error(p->diag, p->tok.span, E_SYNTAX, "maps are declared outside of probes");
+		diag_hint(p->diag, "move this declaration to the top level, or leave it out: maps need none");
+		return false;
+	}
+	if (p->tok.kind != TOK_VAR) {
+		parse_expected(p, "a variable after 'let'");
+		return false;
+	}
+	s->let.name = p->tok.text;
+	s->let.name_span = p->tok.span;
+	parse_advance(p);
+	if (parse_accept(p, TOK_COLON)) {
+		s->let.type = parse_type(p);
+		if (!s->let.type)
+			return false;
+	}
+	if (parse_accept(p, TOK_ASSIGN)) {
+		s->let.value = parse_expr(p);
+		if (!s->let.value)
+			return false;
+	}
+	s->span = span_join(s->span, p->prev);
+	*out = s;
+	return end_of_stmt(p);
+}
+
+/* cond = expr ; its parentheses are part of it, and so may be left out. */
+static struct expr *condition(struct parser *p)
+{
+	/* In `if (x) print(x);` the braces are missing, it is no cast to x. */
+	if (p->tok.kind == TOK_LPAREN)
+		p->grouping_at = p->tok.span.begin;
+	return parse_expr(p);
+}
+
+static struct block *body(struct parser *p, const char *where)
+{
+	struct block *b;
+
+	if (p->tok.kind != TOK_LBRACE) {
+		if (parse_expected_after_expr(p, arena_printf(p->arena, "'{' after %s", where)) && p->tok.kind != TOK_END &&
+		    p->tok.kind != TOK_ASSIGN)
+			diag_hint(p->diag, "the braces are needed, also around a single statement");
+		return NULL;
+	}
+	b = parse_block(p);
+	parse_advance(p);
+	return b;
+}
+
+/* A block around one statement that has no braces of its own: an `else if`. */
+static struct block *block_of(struct parser *p, struct stmt *s)
+{
+	struct block *b = arena_new(p->arena, struct block);
+
+	b->span = s->span;
+	b->stmts = arena_alloc(p->arena, sizeof(struct stmt *));
+	b->stmts[b->cnt++] = s;
+	return b;
+}
+
+/* if = "if" [ "comptime" ] cond block { "else" "if" [ "comptime" ] cond block } [ "else" block ] ;
+ * A loop, not recursion: chains may be long. Links get their span's end and their place in the tree last to first. */
+static bool if_stmt(struct parser *p, struct stmt **out)
+{
+	vec(struct stmt *) chain = {};
+	struct block *no = NULL;
+	struct stmt *s;
+	u32 cost = 0;
+	bool ok = false;
+
+	for (;;) {
+		s = stmt_new(p, S_IF, p->tok.span);
+		avec_push(p->arena, &chain, s);
+		parse_advance(p);
+		if (p->tok.kind == TOK_COMPTIME) {
+			parse_unsupported(p, p->tok.span, "'if comptime' is");
+			parse_advance(p);
+		}
+		s->if_.cond = condition(p);
+		if (!s->if_.cond)
+			goto out;
+		s->if_.yes = body(p, "the condition");
+		if (!s->if_.yes)
+			goto out;
+		if (!parse_accept(p, TOK_ELSE))
+			break;
+		if (p->tok.kind != TOK_IF) {
+			no = body(p, "'else'");
+			if (!no)
+				goto out;
+			break;
+		}
+		if (!parse_enter(p, 1))
+			goto out;
+		cost++;
+	}
+	for (u32 i = chain.cnt; i-- > 0;) {
+		s = chain.at[i];
+		s->span = span_join(s->span, p->prev);
+		s->if_.no = no;
+		no = block_of(p, s);
+	}
+	*out = chain.at[0];
+	parse_accept(p, TOK_SEMI);
+	ok = true;
+out:
+	parse_leave(p, cost);
+	return ok;
+}
+
+/* for, while, unroll, break, continue, import: later. */
+static bool unsupported_stmt(struct parser *p)
+{
+	enum token_kind kind = p->tok.kind;
+
+	if (kind == TOK_BREAK || kind == TOK_CONTINUE) {
+		diag_error(p->diag, p->tok.span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop", token_kind_text(kind));
+		parse_advance(p);
+		return end_of_stmt(p);
+	}
+	parse_unsupported(p, p->tok.span, kind == TOK_IMPORT ? "imports are" :
+					  arena_printf(p->arena, "'%s' loops are", token_kind_text(kind)));
+	parse_skip_to_block_end(p);
+	return true;
+}
+
+/* return = "return" [ expr ] ";" ; */
+static bool return_stmt(struct parser *p, struct stmt **out)
+{
+	struct stmt *s = stmt_new(p, S_RETURN, p->tok.span);
+
+	parse_advance(p);
+	if (p->tok.kind != TOK_SEMI && p->tok.kind != TOK_RBRACE) {
+		s->expr = parse_expr(p);
+		if (!s->expr)
+			return false;
+	}
+	s->span = span_join(s->span, p->prev);
+	*out = s;
+	return end_of_stmt(p);
+}
+
+/* asgop = "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "&=" | "|=" | "^=" | "<<=" | ">>=" ; */
+static bool is_assign_op(enum token_kind kind, bool *has_op, enum binary_op *op)
+{
+	static const struct {
+		enum token_kind kind;
+		enum binary_op op;
+	} ops[] = {
+		{ TOK_ADD_ASSIGN, BIN_ADD }, { TOK_SUB_ASSIGN, BIN_SUB }, { TOK_MUL_ASSIGN, BIN_MUL }, { TOK_DIV_ASSIGN, BIN_DIV },
+		{ TOK_MOD_ASSIGN, BIN_MOD }, { TOK_AND_ASSIGN, BIN_AND }, { TOK_OR_ASSIGN, BIN_OR }, { TOK_XOR_ASSIGN, BIN_XOR },
+		{ TOK_SHL_ASSIGN, BIN_SHL }, { TOK_SHR_ASSIGN, BIN_SHR },
+	};
+
+	*has_op = false;
+	if (kind == TOK_ASSIGN)
+		return true;
+	for (u32 i = 0; i < ARRAY_CNT(ops); i++) {
+		if (ops[i].kind == kind) {
+			*has_op = true;
+			*op = ops[i].op;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_discard(const struct expr *e)
+{
+	return e->kind == E_CALL && !e->call.has_parens && str_eq(e->call.name, "_");
+}
+
+static void report_target(struct parser *p, const struct expr *e)
+{
+	diag_error(p->diag, e->span, E_NOT_ASSIGNABLE, "only variables and maps can be assigned to");
+	if (e->kind == E_PARAM)
+		diag_hint(p->diag, "positional parameters are constants; copy it to a variable: $x = $1");
+	else if (e->kind == E_FIELD || e->kind == E_INDEX)
+		diag_hint(p->diag, "memory that is traced, tuples and their parts cannot be changed");
+	else if (e->kind == E_CALL && !e->call.has_parens)
+		diag_hint(p->diag, "a variable is written $%s, a map @%s", e->call.name, e->call.name);
+}
+
+/* expr_stmt = expr ";" | ( var | map [ key ] ) asgop expr ";" | "_" "=" expr ";" ; */
+static bool expr_stmt(struct parser *p, struct stmt **out)
+{
+	struct stmt *s = stmt_new(p, S_EXPR, p->tok.span);
+	struct expr *e = parse_expr(p), *value;
+	bool has_op;
+	enum binary_op op = BIN_ADD;
+
+	if (!e)
+		return false;
+	s->expr = e;
+	if (is_assign_op(p->tok.kind, &has_op, &op)) {
+		parse_advance(p);
+		value = parse_expr(p);
+		if (!value)
+			return false;
+		if (is_discard(e) && !has_op) {
+			s->kind = S_DISCARD;
+			s->expr = value;
+		} else {
+			if (e->kind != E_VAR && e->kind != E_MAP)
+				report_target(p, e);
+			s->kind = S_ASSIGN;
+			s->assign = (typeof(s->assign)){ .target = e, .value = value, .has_op = has_op, .op = op };
+		}
+	}
+	s->span = span_join(s->span, p->prev);
+	*out = s;
+	return end_of_stmt(p);
+}
+
+static bool block_stmt(struct parser *p, struct stmt **out)
+{
+	struct stmt *s = stmt_new(p, S_BLOCK, p->tok.span);
+
+	s->block = parse_block(p);
+	parse_advance(p);
+	s->span = s->block->span;
+	*out = s;
+	parse_accept(p, TOK_SEMI);
+	return true;
+}
+
+/* stmt = let | if | return | block | expr_stmt | … ; an empty one (";") is nothing.
+ * False: an error was reported and the rest of the statement is still there. *out stays NULL if there is nothing to keep. */
+static bool stmt(struct parser *p, struct stmt **out)
+{
+	p->links = 0;
+	switch ((int)p->tok.kind) { /* not all tokens: most begin an expression, or nothing */
+	case TOK_SEMI:
+		parse_advance(p);
+		return true;
+	case TOK_LET:
+		return let_stmt(p, out);
+	case TOK_IF:
+		return if_stmt(p, out);
+	case TOK_RETURN:
+		return return_stmt(p, out);
+	case TOK_LBRACE:
+		return block_stmt(p, out);
+	case TOK_FOR: case TOK_WHILE: case TOK_UNROLL: case TOK_BREAK: case TOK_CONTINUE: case TOK_IMPORT:
+		return unsupported_stmt(p);
+	case TOK_ELSE:
+		diag_error(p->diag, p->tok.span, E_SYNTAX, "'else' without an 'if' before it");
+		return false;
+	}
+	return expr_stmt(p, out);
+}
+
+/* block = "{" { stmt } "}" ; */
+struct block *parse_block(struct parser *p)
+{
+	struct block *b = arena_new(p->arena, struct block);
+	vec(struct stmt *) stmts = {};
+	struct span open = p->tok.span;
+
+	BUG_ON(p->tok.kind != TOK_LBRACE);
+	b->span = open;
+	if (!parse_enter(p, NEST_COST)) {
+		parse_skip_inside(p);
+		return b;
+	}
+	parse_advance(p);
+	while (p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_END) {
+		u32 begin = p->tok.span.begin;
+		struct stmt *s = NULL;
+
+		if (!stmt(p, &s))
+			recover(p, begin);
+		else if (s)
+			avec_push(p->arena, &stmts, s);
+		/* Whatever happened, something was taken, or the block ends here. */
+		BUG_ON(p->tok.span.begin == begin && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_END);
+	}
+	parse_leave(p, NEST_COST);
+	b->stmts = stmts.at;
+	b->cnt = stmts.cnt;
+	b->span.end = p->tok.span.end;
+	if (p->tok.kind == TOK_END && parse_end_is_news(p)) {
+		diag_error(p->diag, open, E_UNTERMINATED, "this block is not closed");
+		diag_hint(p->diag, "its '}' is missing");
+	}
+	return b;
+}

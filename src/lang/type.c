@@ -1,0 +1,294 @@
+#include "lang/type.h"
+
+#define INT_TYPE(bytes, sign) { .kind = T_INT, .size = bytes, .align = bytes, .is_signed = sign }
+
+const struct type type_error = { .kind = T_ERROR };
+const struct type type_none = { .kind = T_NONE };
+const struct type type_void = { .kind = T_VOID };
+const struct type type_bool = { .kind = T_BOOL, .size = 1, .align = 1 };
+const struct type type_s8 = INT_TYPE(1, true), type_u8 = INT_TYPE(1, false);
+const struct type type_s16 = INT_TYPE(2, true), type_u16 = INT_TYPE(2, false);
+const struct type type_s32 = INT_TYPE(4, true), type_u32 = INT_TYPE(4, false);
+const struct type type_s64 = INT_TYPE(8, true), type_u64 = INT_TYPE(8, false);
+const struct type type_ksym = { .kind = T_KSYM, .size = 8, .align = 8 };
+const struct type type_usym = { .kind = T_USYM, .size = 16, .align = 8 };
+const struct type type_site_probe = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_PROBE };
+const struct type type_site_func = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_FUNC };
+const struct type type_comm = { .kind = T_STRING, .size = 16, .align = 1 };
+
+const struct type *type_int(u32 size, bool is_signed)
+{
+	switch (size) {
+	case 1:
+		return is_signed ? &type_s8 : &type_u8;
+	case 2:
+		return is_signed ? &type_s16 : &type_u16;
+	case 4:
+		return is_signed ? &type_s32 : &type_u32;
+	case 8:
+		return is_signed ? &type_s64 : &type_u64;
+	}
+	BUG("integer of %u bytes", size);
+}
+
+static struct type *make(struct arena *a, enum type_kind kind, u32 size, u32 align)
+{
+	struct type *t = arena_new(a, struct type);
+
+	t->kind = kind;
+	t->size = size;
+	t->align = align;
+	return t;
+}
+
+const struct type *type_string(struct arena *a, u32 size)
+{
+	return make(a, T_STRING, size, 1);
+}
+
+const struct type *type_buffer(struct arena *a, u32 cap)
+{
+	struct type *t = make(a, T_BUFFER, 4 + cap, 4);
+
+	t->cnt = cap;
+	return t;
+}
+
+const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as)
+{
+	struct type *t = make(a, T_POINTER, 8, 8);
+
+	t->elem = elem;
+	t->as = as;
+	return t;
+}
+
+const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt)
+{
+	struct type *t = make(a, T_ARRAY, elem->size * cnt, elem->align ? elem->align : 1);
+
+	t->elem = elem;
+	t->cnt = cnt;
+	t->as = elem->as;
+	return t;
+}
+
+const struct type *type_timestamp(struct arena *a, const char *fmt)
+{
+	struct type *t = make(a, T_TIMESTAMP, 8, 8);
+
+	t->name = fmt;
+	return t;
+}
+
+const struct type *type_tuple(struct arena *a, const struct type *const *elems, const char *const *names, u32 cnt)
+{
+	struct type *t = make(a, T_TUPLE, 0, 1);
+	u32 off = 0;
+
+	t->members = arena_alloc(a, cnt * sizeof(*t->members));
+	t->member_cnt = cnt;
+	for (u32 i = 0; i < cnt; i++) {
+		u32 align = MAX(1, elems[i]->align);
+
+		off = ALIGN_UP(off, align);
+		t->members[i] = (struct member){ .name = names ? names[i] : NULL, .type = elems[i], .off = off };
+		off += elems[i]->size;
+		t->align = MAX(t->align, align);
+	}
+	t->size = ALIGN_UP(off, t->align);
+	return t;
+}
+
+const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed)
+{
+	struct type *t = make(a, kind, kind == T_COUNT || kind == T_SUM ? 8 : 16, 8);
+
+	t->is_signed = is_signed;
+	return t;
+}
+
+const struct type *type_hist(struct arena *a, u32 bits)
+{
+	struct type *t;
+	/* Bucket 0: below zero; 1 + v for v < 2^k; then 2^k buckets for each position of the highest bit from k to 63. */
+	u32 cnt = 1 + (1u << bits) + ((64 - bits) << bits);
+
+	t = make(a, T_HIST, 8 * cnt, 8);
+	t->hist.bits = bits;
+	t->hist.bucket_cnt = cnt;
+	return t;
+}
+
+const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step)
+{
+	u32 cnt = 2 + (u32)(((u64)(max - min) + (u64)step - 1) / (u64)step);
+	struct type *t = make(a, T_LHIST, 8 * cnt, 8);
+
+	t->hist = (struct hist_shape){ .min = min, .max = max, .step = step, .bucket_cnt = cnt };
+	return t;
+}
+
+bool type_equal(const struct type *a, const struct type *b)
+{
+	if (a == b)
+		return true;
+	if (a->kind != b->kind || a->size != b->size)
+		return false;
+	switch (a->kind) {
+	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_STRING: case T_BUFFER: case T_KSYM: case T_USYM: case T_COUNT:
+	case T_KIND_CNT:
+		return true;
+	case T_INT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS:
+		return a->is_signed == b->is_signed;
+	case T_ENUM:
+		return str_eq(a->name, b->name);
+	case T_POINTER:
+		return type_equal(a->elem, b->elem);
+	case T_ARRAY:
+		return a->cnt == b->cnt && type_equal(a->elem, b->elem);
+	case T_STRUCT:
+		return a->is_union == b->is_union && str_eq(a->name, b->name) && (*a->name || a->src_id == b->src_id);
+	case T_TUPLE:
+		if (a->member_cnt != b->member_cnt)
+			return false;
+		for (u32 i = 0; i < a->member_cnt; i++)
+			if (!type_equal(a->members[i].type, b->members[i].type))
+				return false;
+		return true;
+	case T_SITE:
+		return a->show == b->show;
+	case T_TIMESTAMP:
+		return str_eq(a->name, b->name);
+	case T_HIST:
+		return a->hist.bits == b->hist.bits;
+	case T_LHIST:
+		return a->hist.min == b->hist.min && a->hist.max == b->hist.max && a->hist.step == b->hist.step;
+	}
+	return false;
+}
+
+const struct type *type_complete(const struct type *t)
+{
+	struct type *mut = (struct type *)t; /* completing is the one change that a type sees after it was made */
+
+	if (mut->src) {
+		struct type_source *src = mut->src;
+
+		mut->src = NULL;
+		src->complete(src, mut);
+	}
+	return t;
+}
+
+const struct member *type_member(const struct type *t, const char *name, u32 *off)
+{
+	type_complete(t);
+	for (u32 i = 0; i < t->member_cnt; i++) {
+		const struct member *m = &t->members[i], *inner;
+
+		if (m->name && *m->name) {
+			if (str_eq(m->name, name)) {
+				*off = m->off;
+				return m;
+			}
+		} else if (m->name && m->type->kind == T_STRUCT) {
+			inner = type_member(m->type, name, off);
+			if (inner) {
+				*off += m->off;
+				return inner;
+			}
+		}
+	}
+	return NULL;
+}
+
+static const char *const agg_words[] = {
+	[T_COUNT] = "count_t", [T_SUM] = "sum_t", [T_MIN] = "min_t", [T_MAX] = "max_t",
+	[T_AVG] = "avg_t", [T_STATS] = "stats_t", [T_HIST] = "hist_t", [T_LHIST] = "lhist_t",
+};
+
+void type_print(const struct type *t, struct sbuf *out)
+{
+	switch (t->kind) {
+	case T_ERROR:
+		sbuf_puts(out, "error");
+		return;
+	case T_NONE:
+		sbuf_puts(out, "none");
+		return;
+	case T_VOID:
+		sbuf_puts(out, "void");
+		return;
+	case T_BOOL:
+		sbuf_puts(out, "bool");
+		return;
+	case T_INT:
+		sbuf_printf(out, "%sint%u", t->is_signed ? "" : "u", 8 * t->size);
+		return;
+	case T_ENUM:
+		sbuf_printf(out, "enum %s", t->name);
+		return;
+	case T_POINTER:
+		type_print(t->elem, out);
+		sbuf_puts(out, t->elem->kind == T_POINTER ? "*" : " *");
+		return;
+	case T_STRING:
+		sbuf_printf(out, "string[%u]", t->size);
+		return;
+	case T_BUFFER:
+		sbuf_printf(out, "buffer[%u]", t->cnt);
+		return;
+	case T_ARRAY:
+		type_print(t->elem, out);
+		sbuf_printf(out, "[%u]", t->cnt);
+		return;
+	case T_STRUCT:
+		sbuf_printf(out, "%s %s", t->is_union ? "union" : "struct", *t->name ? t->name : "(anonymous)");
+		return;
+	case T_TUPLE:
+		sbuf_putc(out, '(');
+		for (u32 i = 0; i < t->member_cnt; i++) {
+			if (i)
+				sbuf_putc(out, ',');
+			if (t->members[i].name)
+				sbuf_printf(out, "%s=", t->members[i].name);
+			type_print(t->members[i].type, out);
+		}
+		sbuf_putc(out, ')');
+		return;
+	case T_SITE:
+		sbuf_puts(out, t->show == SITE_PROBE ? "probe" : "func");
+		return;
+	case T_KSYM:
+		sbuf_puts(out, "ksym_t");
+		return;
+	case T_USYM:
+		sbuf_puts(out, "usym_t");
+		return;
+	case T_TIMESTAMP:
+		sbuf_puts(out, "timestamp");
+		return;
+	case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS:
+		if (!t->is_signed)
+			sbuf_putc(out, 'u');
+		sbuf_puts(out, agg_words[t->kind]);
+		return;
+	case T_COUNT: case T_HIST: case T_LHIST:
+		sbuf_puts(out, agg_words[t->kind]);
+		return;
+	case T_KIND_CNT:
+		return;
+	}
+}
+
+const char *type_str(struct arena *a, const struct type *t)
+{
+	struct sbuf b = {};
+	const char *s;
+
+	type_print(t, &b);
+	s = arena_strdup(a, sbuf_str(&b));
+	sbuf_release(&b);
+	return s;
+}

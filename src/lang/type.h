@@ -1,0 +1,160 @@
+/* Types of the language, and the bytes that a value of each has in maps and records.
+ *
+ * Types are immutable once built, live in the compilation's arena (common ones are static) and are compared with
+ * type_equal(), not by address. A struct read from BTF is completed lazily: use type_members().
+ *
+ * In memory (little endian, as the kernel has it):
+ *   bool 1 byte; int/enum/pointer their size; string[N] N bytes, NUL-terminated unless all N are text (then it was cut);
+ *   buffer: u32 length, then `cnt` bytes; array and struct as in C; tuple: members at their offsets, padding zero;
+ *   site: u32 index into image.sites; timestamp: u64 nanoseconds since boot; ksym: u64; usym: u64 address, u32 pid, u32 site.
+ * Aggregations, per CPU:
+ *   count, sum: u64. avg, stats: u64 total, u64 count. min, max: u64 rank, u64 is_set (see agg_rank in run/agg.h).
+ *   hist, lhist: u64 bucket[type->hist.bucket_cnt].
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/sbuf.h"
+
+enum type_kind {
+	T_ERROR, /* poisoned: an error was reported, nothing more is said about it */
+	T_NONE,  /* a call that yields nothing */
+	T_VOID,  /* only as a pointer's target */
+	T_BOOL,
+	T_INT,
+	T_ENUM,
+	T_POINTER,
+	T_STRING,
+	T_BUFFER,
+	T_ARRAY,
+	T_STRUCT, /* and union */
+	T_TUPLE,  /* and record: then members have names */
+	T_SITE,   /* an attach site, shown as its probe name or its function */
+	T_KSYM,
+	T_USYM,
+	T_TIMESTAMP, /* strftime(): `name` is the format */
+	/* aggregations; keep together, COUNT first, see type_is_agg() */
+	T_COUNT,
+	T_SUM,
+	T_MIN,
+	T_MAX,
+	T_AVG,
+	T_STATS,
+	T_HIST,
+	T_LHIST,
+	T_KIND_CNT
+};
+
+/* AS_ANY: an address of which nothing is known; the kernel guesses by its value. */
+enum addr_space { AS_NONE, AS_KERNEL, AS_USER, AS_ANY };
+
+enum site_show { SITE_PROBE, SITE_FUNC };
+
+struct type;
+
+struct member {
+	const char *name; /* "" for an anonymous struct or union, NULL in a tuple */
+	const struct type *type;
+	u32 off;         /* bytes */
+	u8 bit_off;      /* bit-field: bits from `off` */
+	u8 bit_sz;       /* 0: not a bit-field */
+	bool is_data_loc; /* tracepoint __data_loc: the member holds offset and length of the data */
+};
+
+struct enum_const {
+	const char *name;
+	s64 value;
+};
+
+/* Where named types come from: BTF of the kernel, a fixture in tests. Implemented outside of lang/. */
+struct type_source {
+	/* keyword: "struct", "union", "enum", or "" for a typedef or base type. NULL when unknown. */
+	const struct type *(*find)(struct type_source *src, const char *keyword, const char *name);
+	/* Fills members, member_cnt (and consts of an enum). */
+	void (*complete)(struct type_source *src, struct type *t);
+	/* An enumerator by name. */
+	bool (*constant)(struct type_source *src, const char *name, s64 *value, const struct type **enum_type);
+};
+
+struct hist_shape {
+	u32 bits;           /* hist: extra bits k */
+	s64 min, max, step; /* lhist */
+	u32 bucket_cnt;
+};
+
+struct type {
+	enum type_kind kind;
+	bool is_signed;
+	bool is_union;
+	bool is_flexible; /* an integer literal whose sign follows the other operand */
+	enum addr_space as;
+	enum site_show show;
+	u32 size;
+	u32 align;
+	const struct type *elem; /* pointer: target; array: element; enum: none */
+	u32 cnt;                 /* array: elements; buffer: capacity */
+	const char *name;        /* struct, enum: tag ("" if anonymous); timestamp: format */
+	struct hist_shape hist;
+	/* struct, tuple */
+	struct member *members;
+	u32 member_cnt;
+	struct enum_const *consts;
+	u32 const_cnt;
+	struct type_source *src; /* who completes it; NULL when complete */
+	u32 src_id;
+};
+
+extern const struct type type_error, type_none, type_void, type_bool;
+extern const struct type type_s8, type_s16, type_s32, type_s64, type_u8, type_u16, type_u32, type_u64;
+extern const struct type type_ksym, type_usym, type_site_probe, type_site_func;
+extern const struct type type_comm; /* string[16] */
+
+const struct type *type_int(u32 size, bool is_signed);
+const struct type *type_string(struct arena *a, u32 size);
+const struct type *type_buffer(struct arena *a, u32 cap);
+const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as);
+const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt);
+const struct type *type_timestamp(struct arena *a, const char *fmt);
+/* Lays out a tuple (or record, if names is not NULL) as C would. */
+const struct type *type_tuple(struct arena *a, const struct type *const *elems, const char *const *names, u32 cnt);
+const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed);
+const struct type *type_hist(struct arena *a, u32 bits);
+const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step);
+
+bool type_equal(const struct type *a, const struct type *b);
+/* Completes a lazily read struct or enum. */
+const struct type *type_complete(const struct type *t);
+/* The member called `name`, looking into anonymous ones; *off is its offset from the outermost struct. NULL if none. */
+const struct member *type_member(const struct type *t, const char *name, u32 *off);
+/* As messages show it: "int32", "struct task_struct *", "string[16]", "(int64,string[16])". */
+void type_print(const struct type *t, struct sbuf *out);
+const char *type_str(struct arena *a, const struct type *t);
+
+static inline bool type_is_agg(const struct type *t)
+{
+	return t->kind >= T_COUNT && t->kind <= T_LHIST;
+}
+
+/* Fits one register. */
+static inline bool type_is_scalar(const struct type *t)
+{
+	switch (t->kind) {
+	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
+		return true;
+	case T_ERROR: case T_NONE: case T_VOID: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
+	case T_USYM: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST:
+	case T_KIND_CNT:
+		return false;
+	}
+	return false;
+}
+
+static inline bool type_is_integral(const struct type *t)
+{
+	return t->kind == T_INT || t->kind == T_BOOL || t->kind == T_ENUM;
+}
+
+static inline bool type_is_struct_ptr(const struct type *t)
+{
+	return t->kind == T_POINTER && t->elem->kind == T_STRUCT;
+}

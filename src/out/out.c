@@ -1,0 +1,40 @@
+/* Where output goes: writing that notices errors, and messages on the side. */
+#include <errno.h>
+
+#include "out/sink.h"
+
+void out_write(struct out *o, const void *p, size_t n)
+{
+	if (o->write_err || !n)
+		return;
+	if (fwrite_unlocked(p, 1, n, o->file) != n)
+		o->write_err = errno ? errno : EIO;
+}
+
+void out_flush(struct out *o)
+{
+	if (!o->write_err && fflush_unlocked(o->file))
+		o->write_err = errno ? errno : EIO;
+}
+
+void out_message(struct out *o, enum diag_level level, const struct diag *d, const struct span *at, const char *msg)
+{
+	struct diag_msg m = { .level = level, .text = msg };
+	struct diag one = {};
+	struct sbuf text = {};
+
+	/* A diag of one message, so that the shape is the compiler's. */
+	if (d && at && at->src < d->sources.cnt) {
+		one.sources.at = d->sources.at;
+		one.sources.cnt = d->sources.cnt;
+		m.span = *at;
+		m.has_span = true;
+	}
+	one.msgs.at = &m;
+	one.msgs.cnt = 1;
+	diag_print(&one, level, o->colour, &text);
+	out_flush(o);
+	fwrite(text.s, 1, text.len, o->err);
+	fflush(o->err);
+	sbuf_release(&text);
+}

@@ -1,0 +1,30 @@
+/* Where a function's arguments, its result and the machine's registers are in the registers that a probe saved (struct pt_regs).
+ * Offsets are in bytes. The table is that of the machine Sonde was built for. */
+#pragma once
+
+#include "base/base.h"
+
+struct abi_reg {
+	const char *name; /* as reg() takes it */
+	u16 off;
+};
+
+struct abi {
+	const char *name; /* "x86_64" */
+	const struct abi_reg *regs;
+	u32 reg_cnt;
+	/* Calls of functions: the arguments that travel in registers. */
+	u16 arg_off[8];
+	u32 arg_cnt;
+	u16 ret_off, ip_off, sp_off;
+	/* System calls: always six arguments. */
+	u16 sys_arg_off[6];
+	u16 sys_nr_off; /* where the number is while the call runs */
+};
+
+extern const struct abi abi;
+
+/* False when there is no register of that name. */
+bool abi_find_reg(const char *name, u32 *off);
+/* "did you mean": the register nearest to the name, or NULL. */
+const char *abi_nearest_reg(const char *name);

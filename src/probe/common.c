@@ -1,0 +1,339 @@
+#include "probe/probe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "kern/machine.h"
+#include "kern/sys.h"
+#include "probe/abi.h"
+
+/* ---- attach points ---- */
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return 99;
+}
+
+/* Digits of a base with `_` between them; *s is left behind the last. */
+static bool digits(const char **s, u32 base, u64 *v)
+{
+	bool any = false, ok = true;
+
+	for (*v = 0; digit(**s) < (int)base || (**s == '_' && any); ++*s) {
+		if (**s == '_') {
+			if (digit((*s)[1]) >= (int)base)
+				return false;
+			continue;
+		}
+		ok &= !__builtin_mul_overflow(*v, base, v) && !__builtin_add_overflow(*v, (u64)digit(**s), v);
+		any = true;
+	}
+	return any && ok;
+}
+
+bool probe_number(const char *s, u64 *v, bool *is_duration)
+{
+	static const struct {
+		const char *text;
+		u64 factor; /* 0: no duration */
+	} suffixes[] = {
+		{ "", 0 }, { "u", 0 }, { "l", 0 }, { "ul", 0 }, { "ll", 0 }, { "ull", 0 },
+		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+		{ "m", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 },
+	};
+
+	if (is_duration)
+		*is_duration = false;
+	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
+		s += 2;
+		return digits(&s, 16, v) && !*s;
+	}
+	if (s[0] == '0' && (s[1] == 'b' || s[1] == 'B')) {
+		s += 2;
+		return digits(&s, 2, v) && !*s;
+	}
+	if (!digits(&s, s[0] == '0' && digit(s[1]) < 8 ? 8 : 10, v))
+		return false;
+	if (*s == 'e' || *s == 'E') {
+		u64 exp;
+
+		s++;
+		if (!digits(&s, 10, &exp))
+			return false;
+		for (; exp && *v; exp--)
+			if (__builtin_mul_overflow(*v, 10, v))
+				return false;
+	}
+	for (u32 i = 0; i < ARRAY_CNT(suffixes); i++) {
+		if (!str_eq(s, suffixes[i].text))
+			continue;
+		if (!suffixes[i].factor)
+			return true;
+		if (is_duration)
+			*is_duration = true;
+		return !__builtin_mul_overflow(*v, suffixes[i].factor, v);
+	}
+	return false;
+}
+
+bool probe_func_offset(struct arena *a, const char *text, const char **func, u64 *off)
+{
+	const char *plus = strrchr(text, '+');
+
+	*off = 0;
+	/* C++ names may hold a plus of their own (operator+); an offset begins with a digit. */
+	if (!plus || plus == text || !(plus[1] >= '0' && plus[1] <= '9')) {
+		*func = arena_strdup(a, text);
+		return !plus || plus[1];
+	}
+	*func = arena_strndup(a, text, plus - text);
+	return probe_number(plus + 1, off, NULL);
+}
+
+bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 max)
+{
+	u32 cnt = ap->part_cnt - 1;
+	const struct provider *p = provider_find(ap->parts[0]);
+
+	if (cnt >= min && cnt <= max)
+		return true;
+	if (min == max)
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires %u argument%s, found %u", p->name, min,
+			   min == 1 ? "" : "s", cnt);
+	else
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires %u to %u arguments, found %u", p->name, min, max, cnt);
+	diag_hint(d, "write it as %s", p->spec);
+	return false;
+}
+
+const char *probe_rest(struct arena *a, const struct attach_point *ap)
+{
+	struct sbuf b = {};
+	const char *s;
+
+	for (u32 i = 1; i < ap->part_cnt; i++)
+		sbuf_printf(&b, "%s%s", i > 1 ? ":" : "", ap->parts[i]);
+	s = arena_strdup(a, sbuf_str(&b));
+	sbuf_release(&b);
+	return s;
+}
+
+/* ---- perf events ---- */
+
+int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie)
+{
+	int fd, link;
+
+	attr->size = sizeof(*attr);
+	fd = kern_perf_open(attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	link = kern_perf_link(fd, prog_fd, cookie);
+	close(fd); /* the link keeps the event; where there is no link neither should live on */
+	if (link < 0)
+		return link;
+	vec_push(&ctx->fds, link);
+	return 0;
+}
+
+void probe_undo(struct attach_ctx *ctx, u32 cnt)
+{
+	while (ctx->fds.cnt > cnt)
+		close(ctx->fds.at[--ctx->fds.cnt]);
+}
+
+static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)
+{
+	vec(int) tids = {};
+	struct dirent *ent;
+	int err = -ESRCH;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", ctx->filter_pid);
+	dir = opendir(path);
+	if (!dir)
+		return -ESRCH;
+	while ((ent = readdir(dir)))
+		if (ent->d_name[0] != '.')
+			vec_push(&tids, atoi(ent->d_name));
+	closedir(dir);
+	/* Threads that start later inherit the event of the one that starts them. One that starts while we are at this may be left out;
+	 * looking a second time could count it twice, as nothing tells whether it has inherited. */
+	attr->inherit = 1;
+	attr->inherit_thread = 1;
+	vec_for(tid, &tids) {
+		int e = probe_perf_attach(ctx, attr, *tid, -1, prog_fd, cookie);
+
+		if (!e) {
+			err = 0;
+		} else if (e != -ESRCH) { /* that one has ended */
+			err = e;
+			break;
+		}
+	}
+	vec_free(&tids);
+	return err;
+}
+
+int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)
+{
+	u32 before = ctx->fds.cnt, cnt = 0, *cpus;
+	int err = 0;
+
+	if (ctx->filter_pid) {
+		err = attach_threads(ctx, attr, prog_fd, cookie);
+	} else {
+		cpus = machine_online(&cnt);
+		for (u32 i = 0; i < cnt && !err; i++) {
+			err = probe_perf_attach(ctx, attr, -1, cpus[i], prog_fd, cookie);
+			if (err == -ENODEV)
+				err = 0; /* went offline meanwhile */
+		}
+		free(cpus);
+		if (!err && ctx->fds.cnt == before)
+			err = -ENODEV;
+	}
+	if (err)
+		probe_undo(ctx, before);
+	return err;
+}
+
+static int read_pmu(const char *pmu, const char *file, const char *fmt, u32 *v)
+{
+	char *path = xasprintf("/sys/bus/event_source/devices/%s/%s", pmu, file), *text;
+	int err = io_read_file(path, &text, NULL);
+
+	free(path);
+	if (err)
+		return err;
+	err = sscanf(text, fmt, v) == 1 ? 0 : -EINVAL;
+	free(text);
+	return err;
+}
+
+int probe_pmu_type(const char *pmu)
+{
+	u32 v;
+	int err = read_pmu(pmu, "type", "%u", &v);
+
+	return err ? err : (int)v;
+}
+
+int probe_pmu_bit(const char *pmu, const char *word)
+{
+	char *file = xasprintf("format/%s", word);
+	u32 v;
+	int err = read_pmu(pmu, file, "config:%u", &v);
+
+	free(file);
+	return err ? err : (int)v;
+}
+
+/* The error may come from one site alone. */
+static bool is_about_one(int err)
+{
+	switch (-err) {
+	case EINVAL: case ENOENT: case ESRCH: case EADDRNOTAVAIL: case EBUSY: case EOPNOTSUPP: case EILSEQ: case EEXIST: case ENOEXEC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
+{
+	int fd = m->link(m, lo, hi);
+
+	if (fd >= 0) {
+		vec_push(&m->ctx->fds, fd);
+		return hi - lo;
+	}
+	if (hi - lo > 1 && is_about_one(fd)) {
+		u32 mid = lo + (hi - lo) / 2;
+
+		return probe_attach_multi(m, lo, mid) + probe_attach_multi(m, mid, hi);
+	}
+	for (u32 i = lo; i < hi; i++)
+		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, i), fd, m->what, m->hint ? m->hint(fd) : NULL);
+	return 0;
+}
+
+/* ---- reports ---- */
+
+const char *probe_errno_hint(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		return "attaching needs root, or the capabilities CAP_BPF and CAP_PERFMON";
+	case EMFILE:
+		return "too many open files: raise the limit with `ulimit -n`";
+	case ESRCH:
+		return "the process has ended";
+	default:
+		return NULL;
+	}
+}
+
+void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint)
+{
+	const char *reason = err ? strerror(-err) : "", *colon = err ? ": " : "";
+
+	if (!hint)
+		hint = probe_errno_hint(err);
+	switch (ctx->c->config.missing_probes) {
+	case MISSING_ERROR:
+		diag_error(ctx->diag, s->span, E_LOAD, "Unable to attach probe: %s. %s%s%s.", s->name, what, colon, reason);
+		break;
+	case MISSING_WARN:
+		diag_warn(ctx->diag, s->span, W_MISSING_PROBE, "Unable to attach probe: %s. %s%s%s. Skipping.", s->name, what, colon,
+			  reason);
+		break;
+	case MISSING_IGNORE:
+		return;
+	}
+	if (hint)
+		diag_hint(ctx->diag, "%s", hint);
+	if (ctx->c->config.missing_probes == MISSING_ERROR)
+		diag_hint(ctx->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
+}
+
+/* ---- code ---- */
+
+void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b)
+{
+	struct ir_block *out = ir_block_new(l->b.f), *go = ir_block_new(l->b.f);
+
+	ir_br(&l->b, cond, a, b, out, go);
+	ir_place(&l->b, out);
+	lower_leave(l);
+	ir_place(&l->b, go);
+}
+
+struct val probe_regs_argn(struct lower *l, u32 n)
+{
+	BUG_ON(n >= abi.arg_cnt);
+	return val_reg(ir_load(&l->b, lower_ctx(l), abi.arg_off[n], 8));
+}
+
+struct val probe_regs_retval(struct lower *l)
+{
+	return val_reg(ir_load(&l->b, lower_ctx(l), abi.ret_off, 8));
+}
+
+struct val probe_regs_reg(struct lower *l, u32 reg_off)
+{
+	return val_reg(ir_load(&l->b, lower_ctx(l), reg_off, 8));
+}

@@ -1,0 +1,429 @@
+/* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
+ *
+ * Two ways to attach: one perf event per site, which can do everything (offsets, modules, addresses), or one kprobe_multi link for many
+ * functions at once, which takes whole functions by name only. site.variant says whether a site could go by the second; unit.variant
+ * which one was taken.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/glob.h"
+#include "kern/btf.h"
+#include "kern/kallsyms.h"
+#include "kern/sys.h"
+#include "kern/tracefs.h"
+#include "probe/probe.h"
+
+/* site.variant */
+enum { SITE_SINGLE, SITE_PLAIN };
+
+/* unit.variant */
+enum { KP_PERF, KP_MULTI };
+
+#define NO_KPROBES "This kernel has no kprobes (CONFIG_KPROBES is not set)"
+
+extern const struct provider provider_kprobe, provider_kretprobe;
+
+/* ---- parsing ---- */
+
+static bool is_address(const char *s)
+{
+	u64 v;
+
+	return *s >= '0' && *s <= '9' && probe_number(s, &v, NULL);
+}
+
+static bool parse(struct diag *d, const struct attach_point *ap)
+{
+	const struct provider *p = provider_find(ap->parts[0]);
+	const char *func = ap->parts[ap->part_cnt - 1], *plus;
+	u64 off;
+
+	if (!probe_part_cnt(d, ap, 1, 2))
+		return false;
+	if (!*func || !*ap->parts[1]) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name, *func ? "module" : "function");
+		diag_hint(d, "write it as %s", p->spec);
+		return false;
+	}
+	if (*func >= '0' && *func <= '9') {
+		if (ap->part_cnt == 2 && is_address(func))
+			return true;
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not the name of a function%s", func, is_address(func) ? "" : ", nor an address");
+		return false;
+	}
+	plus = strchr(func, '+');
+	if (!plus)
+		return true;
+	if (p == &provider_kretprobe) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "Offset not allowed");
+		diag_hint(d, "a kretprobe is for the return from the whole function");
+		return false;
+	}
+	if (!probe_number(plus + 1, &off, NULL)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "Invalid offset: %s", plus + 1);
+		return false;
+	}
+	if (has_wildcard(func)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "an offset needs one function, not a wildcard");
+		return false;
+	}
+	return true;
+}
+
+/* ---- which functions ---- */
+
+/* Functions that are not for wildcards: probes there are refused, never hit, or bring the machine down. */
+static bool is_banned(const char *name)
+{
+	static const char *const names[] = { "arch_cpu_idle", "default_idle", "bpf_dispatcher_xdp_func" };
+
+	for (u32 i = 0; i < ARRAY_CNT(names); i++)
+		if (str_eq(name, names[i]))
+			return true;
+	return str_starts(name, "__ftrace_invalid_address__") || str_starts(name, "rcu_") || strstr(name, ".part.");
+}
+
+struct search {
+	struct site_sink *sink;
+	const char *func, *module; /* patterns; module NULL: any, and not shown */
+	vec(const char *) names;   /* "func" or "module:func" */
+	bool module_seen;
+};
+
+static bool add_function(void *arg, const char *name, const char *module)
+{
+	struct search *s = arg;
+
+	if (s->module) {
+		if (!glob_match(s->module, module ? module : "vmlinux"))
+			return true;
+		s->module_seen = true;
+	}
+	if (!glob_match(s->func, name) || is_banned(name))
+		return true;
+	if (s->module)
+		vec_push(&s->names, arena_printf(s->sink->arena, "%s:%s", module ? module : "vmlinux", name));
+	else
+		vec_push(&s->names, arena_strdup(s->sink->arena, name));
+	return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* name: "func" or "module:func" */
+static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off)
+{
+	const char *colon = strchr(name, ':');
+	struct site *s;
+
+	if (off)
+		s = sink->add(sink, arena_printf(sink->arena, "%s:%s+%llu", p->name, name, (unsigned long long)off));
+	else
+		s = sink->add(sink, arena_printf(sink->arena, "%s:%s", p->name, name));
+	if (!s)
+		return;
+	if (colon)
+		s->target = arena_strndup(sink->arena, name, colon - name);
+	s->func = colon ? colon + 1 : name;
+	s->off = off;
+	s->variant = off || colon ? SITE_SINGLE : SITE_PLAIN;
+}
+
+static int expand_wildcard(struct search *s, const struct provider *p)
+{
+	int err = tracefs_each_function(add_function, s);
+
+	if (s->names.cnt)
+		qsort(s->names.at, s->names.cnt, sizeof(*s->names.at), by_text);
+	/* Static functions may share a name; one link takes a name once. */
+	for (u32 i = 0; i < s->names.cnt; i++)
+		if (!i || !str_eq(s->names.at[i], s->names.at[i - 1]))
+			add(s->sink, p, s->names.at[i], 0);
+	return s->names.cnt ? 0 : err;
+}
+
+/* ---- one function ---- */
+
+struct lookup {
+	const char *func, *module; /* module NULL: any */
+	bool found, module_seen, any_text;
+	struct arena *arena;
+	vec(const char *) names; /* all, for a suggestion; only when wanted */
+	bool want_names;
+};
+
+static bool look_at(void *arg, const struct ksym *sym, char type)
+{
+	struct lookup *l = arg;
+
+	if (!kallsyms_is_text(type))
+		return true;
+	l->any_text = true;
+	if (l->module && !str_eq(l->module, sym->module ? sym->module : "vmlinux"))
+		return true;
+	l->module_seen = true;
+	if (str_eq(sym->name, l->func)) {
+		l->found = true;
+		return false;
+	}
+	if (l->want_names)
+		vec_push(&l->names, arena_strdup(l->arena, sym->name));
+	return true;
+}
+
+static void expand_one(struct site_sink *sink, const struct provider *p, const char *module, const char *func, u64 off)
+{
+	const char *name = module ? arena_printf(sink->arena, "%s:%s", module, func) : func, *near;
+	const struct target *t = sink->c ? sink->c->target : NULL;
+	struct lookup l = { .func = func, .module = module, .arena = sink->arena, .want_names = true };
+
+	/* Quick: asks for one symbol. It cannot tell that there is none, as addresses may be hidden. */
+	if (!module && t && t->kaddr && t->kaddr(t->kaddr_self, func)) {
+		add(sink, p, name, off);
+		return;
+	}
+	kallsyms_each(look_at, &l);
+	if (l.found || !l.any_text) { /* without a list of symbols the kernel has to tell, when the probe is attached */
+		add(sink, p, name, off);
+	} else if (module && !l.module_seen) {
+		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
+	} else {
+		near = nearest_name(func, l.names.at, l.names.cnt);
+		if (near)
+			sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "", module ? ":" : "", near);
+	}
+	vec_free(&l.names);
+}
+
+static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
+{
+	const struct provider *p = provider_find(ap->parts[0]);
+	const char *module = ap->part_cnt > 2 ? ap->parts[1] : NULL, *text = ap->parts[ap->part_cnt - 1], *func;
+	struct site *site;
+	u64 off;
+	int err;
+
+	if (!(sink->c ? target_has(sink->c, KF_KPROBE) : kern_has(KF_KPROBE))) {
+		sink->why = NO_KPROBES;
+		return 0;
+	}
+	if (ap->part_cnt < 2 || ap->part_cnt > 3)
+		return 0;
+	if (has_wildcard(text) || (module && has_wildcard(module))) {
+		struct search s = { .sink = sink, .func = text, .module = module };
+
+		err = expand_wildcard(&s, p);
+		if (module && !s.module_seen && !has_wildcard(module))
+			sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
+		vec_free(&s.names);
+		return err;
+	}
+	if (is_address(text)) {
+		if (!sink->allow_unsafe) {
+			if (d) {
+				diag_error(d, ap->span, E_UNSAFE, "Probing by address requires --unsafe");
+				diag_hint(d, "a probe inside of an instruction can crash the system");
+			}
+			return 0;
+		}
+		probe_number(text, &off, NULL);
+		site = sink->add(sink, arena_printf(sink->arena, "%s:%llu", p->name, (unsigned long long)off));
+		if (site) {
+			site->addr = off;
+			site->variant = SITE_SINGLE;
+		}
+		return 0;
+	}
+	if (probe_func_offset(sink->arena, text, &func, &off))
+		expand_one(sink, p, module, func, off);
+	return 0;
+}
+
+/* ---- units ---- */
+
+static u64 share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
+{
+	(void)c, (void)uses;
+	return s->variant;
+}
+
+static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
+{
+	bool is_plain = c->sites.at[u->site_first].variant == SITE_PLAIN;
+
+	(void)uses;
+	u->variant = is_plain && u->site_cnt > 1 && target_has(c, KF_KPROBE_MULTI) ? KP_MULTI : KP_PERF;
+}
+
+static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+{
+	(void)c, (void)d;
+	attr->type = BPF_PROG_TYPE_KPROBE;
+	attr->attach_type = u->variant == KP_MULTI ? BPF_TRACE_KPROBE_MULTI : 0;
+	return 0;
+}
+
+/* ---- attaching ---- */
+
+static const char *hint_for(int err)
+{
+	switch (-err) {
+	case EINVAL:
+		return "the kernel does not allow probes on this function (see /sys/kernel/debug/kprobes/blacklist), or not at this offset";
+	case EILSEQ:
+		return "the offset is not at the start of an instruction";
+	case ENOENT:
+	case ESRCH:
+		return "the kernel has no such function that can be probed; it may have been inlined";
+	case EADDRNOTAVAIL:
+		return "several functions have this name: name the module, or probe by address";
+	default:
+		return NULL;
+	}
+}
+
+static int link_multi(const struct multi *m, u32 lo, u32 hi)
+{
+	u64 *syms = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
+	struct bpf_link_create_attr attr = {
+		.prog_fd = m->prog_fd,
+		.attach_type = BPF_TRACE_KPROBE_MULTI,
+		.kprobe_multi = {
+			.flags = m->u->provider == &provider_kretprobe ? BPF_F_KPROBE_MULTI_RETURN : 0,
+			.cnt = hi - lo,
+			.syms = (u64)(uintptr_t)syms,
+			.cookies = (u64)(uintptr_t)cookies,
+		},
+	};
+	int fd;
+
+	for (u32 i = lo; i < hi; i++) {
+		syms[i - lo] = (u64)(uintptr_t)unit_site(m->ctx, m->u, i)->func;
+		cookies[i - lo] = m->u->site_first + i;
+	}
+	fd = kern_link_create(&attr);
+	free(syms);
+	free(cookies);
+	return fd;
+}
+
+static int attach_one(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd, int type, int bit)
+{
+	struct site *s = unit_site(ctx, u, i);
+	struct perf_event_attr ev = {
+		.type = type,
+		.config = u->provider == &provider_kretprobe ? 1ull << bit : 0,
+	};
+	char *name = NULL;
+	int err;
+
+	if (s->func) {
+		bool has_module = s->target && !str_eq(s->target, "vmlinux");
+
+		name = has_module ? xasprintf("%s:%s", s->target, s->func) : xstrdup(s->func);
+		ev.kprobe_func = (u64)(uintptr_t)name;
+		ev.probe_offset = s->off;
+	} else {
+		ev.kprobe_addr = s->addr;
+	}
+	/* As with tracepoints, one event on one CPU sees the hits of all. */
+	err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->site_first + i);
+	free(name);
+	return err;
+}
+
+static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	int type = probe_pmu_type("kprobe"), bit = probe_pmu_bit("kprobe", "retprobe");
+	u32 done = 0;
+
+	if (u->variant == KP_MULTI) {
+		struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
+
+		return probe_attach_multi(&m, 0, u->site_cnt);
+	}
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		int err;
+
+		if (type < 0 || bit < 0) {
+			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, NO_KPROBES, NULL);
+			continue;
+		}
+		err = attach_one(ctx, u, i, prog_fd, type, bit);
+		if (err)
+			probe_attach_failed(ctx, unit_site(ctx, u, i), err, "cannot attach to the function", hint_for(err));
+		else
+			done++;
+	}
+	return done;
+}
+
+/* ---- -lv ---- */
+
+static void list_params(const char *site_name, struct sbuf *out)
+{
+	const char *func = strrchr(site_name, ':') + 1, *rest = strchr(site_name, ':') + 1;
+	char *module = func > rest ? xasprintf("%.*s", (int)(func - rest - 1), rest) : NULL;
+	bool is_ret = str_starts(site_name, "kretprobe:");
+	struct btf_func f;
+
+	if (kern_btf_func(module, func, &f)) {
+		for (u32 i = 0; !is_ret && i < f.param_cnt; i++) {
+			sbuf_puts(out, "    ");
+			type_print(f.params[i].type, out);
+			sbuf_printf(out, " %s\n", f.params[i].name ? f.params[i].name : "");
+		}
+		if (is_ret) {
+			sbuf_puts(out, "    ");
+			type_print(f.ret, out);
+			sbuf_puts(out, " retval\n");
+		}
+	}
+	free(module);
+}
+
+const struct provider provider_kprobe = {
+	.name = "kprobe",
+	.alias = "k",
+	.spec = "kprobe[:MODULE]:FUNCTION[+OFFSET] or kprobe:ADDRESS",
+	.doc = "Runs when a kernel function is called, or an instruction of it is reached.",
+	.example = "kprobe:vfs_read { @[comm] = count(); }",
+	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_PID_FILTER | PROV_OVERRIDE | PROV_SIGNAL | PROV_REVERSE,
+	.as = AS_KERNEL,
+	.ctx_struct = "pt_regs",
+	.parse = parse,
+	.expand = expand,
+	.share_key = share_key,
+	.plan = plan,
+	.lower_argn = probe_regs_argn,
+	.lower_reg = probe_regs_reg,
+	.attr = attr,
+	.attach = attach,
+	.list_params = list_params,
+};
+
+const struct provider provider_kretprobe = {
+	.name = "kretprobe",
+	.alias = "kr",
+	.spec = "kretprobe[:MODULE]:FUNCTION",
+	.doc = "Runs when a kernel function returns.",
+	.example = "kretprobe:vfs_read /retval > 0/ { @[comm] = sum(retval); }",
+	.flags = PROV_RETVAL | PROV_REG | PROV_FUNC | PROV_CTX | PROV_PID_FILTER | PROV_SIGNAL | PROV_LIST_EXPLICIT,
+	.as = AS_KERNEL,
+	.ctx_struct = "pt_regs",
+	.parse = parse,
+	.expand = expand,
+	.share_key = share_key,
+	.plan = plan,
+	.lower_retval = probe_regs_retval,
+	.lower_reg = probe_regs_reg,
+	.attr = attr,
+	.attach = attach,
+	.list_params = list_params,
+};

@@ -1,0 +1,389 @@
+/* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups the sites
+ * of a probe that one program can serve. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/glob.h"
+#include "fn/fn.h"
+#include "probe/probe.h"
+
+/* ---- what a body uses ---- */
+
+static void look_at(struct expr *e, void *arg)
+{
+	struct body_uses *uses = arg;
+	const struct fn *fn;
+	u32 suffix;
+
+	if (e->kind != E_CALL)
+		return;
+	fn = fn_find(e->call.name, &suffix);
+	if (!fn)
+		return;
+	uses->args |= !!(fn->flags & FN_ARGS);
+	uses->site |= !!(fn->flags & FN_SITE);
+}
+
+static struct body_uses probe_uses(const struct probe *p)
+{
+	struct body_uses uses = {};
+
+	if (p->pred)
+		expr_walk(p->pred, look_at, &uses);
+	block_walk(p->body, look_at, &uses);
+	return uses;
+}
+
+/* ---- attach points → sites ---- */
+
+struct gather {
+	struct site_sink sink; /* must be first */
+	const struct provider *provider;
+	u32 ap_index;
+	vec(struct site) sites; /* of the probe at hand */
+};
+
+static struct site *add_site(struct site_sink *sink, const char *name)
+{
+	struct gather *g = (struct gather *)sink;
+	const char *given = sink->ap->given_name;
+
+	sink->found++;
+	avec_push(sink->arena, &g->sites,
+		  (struct site){ .provider = g->provider,
+				 .name = given ? given : name,
+				 .ap_index = g->ap_index,
+				 .span = sink->ap->span });
+	return &g->sites.at[g->sites.cnt - 1];
+}
+
+static void unknown_provider(struct compile *c, const struct attach_point *ap)
+{
+	const char *names[64], *near;
+	u32 cnt = 0;
+
+	if (has_wildcard(ap->parts[0])) {
+		diag_error(c->diag, ap->span, E_UNSUPPORTED, "wildcards in the probe type (%s) are not supported", ap->parts[0]);
+		diag_hint(c->diag, "name the probe types: kprobe:…, tracepoint:…");
+		return;
+	}
+	diag_error(c->diag, ap->span, E_UNKNOWN_PROVIDER, "Invalid probe type: %s", ap->parts[0]);
+	for (const struct provider *p; cnt < ARRAY_CNT(names) && (p = provider_at(cnt)); cnt++)
+		names[cnt] = p->name;
+	near = nearest_name(ap->parts[0], names, cnt);
+	if (near)
+		diag_hint(c->diag, "did you mean %s?", near);
+}
+
+/* Nothing matched: says so as missing_probes wants it. */
+static void no_match(struct compile *c, const struct site_sink *sink, const struct provider *p, const struct attach_point *ap)
+{
+	const char *rest = probe_rest(c->arena, ap);
+	const char *reason = sink->why ? arena_printf(c->arena, " %s.", sink->why) : "";
+
+	switch (c->config.missing_probes) {
+	case MISSING_ERROR:
+		diag_error(c->diag, ap->span, E_NO_MATCH, "No matches for %s %s.%s", p->name, rest, reason);
+		if (sink->hint)
+			diag_hint(c->diag, "%s", sink->hint);
+		diag_hint(c->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
+		break;
+	case MISSING_WARN:
+		diag_warn(c->diag, ap->span, W_MISSING_PROBE, "No matches for %s %s.%s Skipping.", p->name, rest, reason);
+		if (sink->hint)
+			diag_hint(c->diag, "%s", sink->hint);
+		break;
+	case MISSING_IGNORE:
+		break;
+	}
+}
+
+static void expand_attach_point(struct compile *c, struct gather *g, const struct attach_point *ap)
+{
+	u32 errors = c->diag->error_cnt;
+	int err;
+
+	g->provider = provider_find(ap->parts[0]);
+	if (!g->provider) {
+		unknown_provider(c, ap);
+		return;
+	}
+	if (!g->provider->parse(c->diag, ap))
+		return;
+	g->sink.ap = ap;
+	g->sink.found = 0;
+	g->sink.hint = g->sink.why = NULL;
+	err = g->provider->expand(&g->sink, ap, c->diag);
+	if (c->diag->error_cnt > errors)
+		return;
+	if (err) {
+		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot look for %s %s: %s", g->provider->name, probe_rest(c->arena, ap),
+			   strerror(-err));
+		if (g->sink.hint)
+			diag_hint(c->diag, "%s", g->sink.hint);
+		else if (probe_errno_hint(err))
+			diag_hint(c->diag, "%s", probe_errno_hint(err));
+	} else if (!g->sink.found) {
+		no_match(c, &g->sink, g->provider, ap);
+	}
+}
+
+/* ---- sites → units ---- */
+
+/* What bpftool and perf show: short, because the kernel keeps 15 characters. */
+static const char *program_name(struct arena *a, const struct site *s)
+{
+	const char *kind = s->provider->alias ? s->provider->alias : s->provider->name;
+	char *name;
+
+	if (s->func)
+		name = arena_printf(a, "%s_%.15s", kind, s->func);
+	else if (s->provider->alias && str_starts(s->name, s->provider->name))
+		name = arena_printf(a, "%s%.15s", kind, s->name + strlen(s->provider->name));
+	else
+		name = arena_printf(a, "%.15s", s->name);
+	if (strlen(name) > 15)
+		name[15] = 0;
+	for (char *p = name; *p; p++)
+		if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') && !(*p >= '0' && *p <= '9'))
+			*p = '_';
+	return name;
+}
+
+struct group {
+	const struct provider *provider;
+	u64 key;
+	vec(struct site) sites;
+};
+
+static void make_unit(struct compile *c, const struct probe *p, const struct group *g, const struct body_uses *uses)
+{
+	struct unit *u = arena_new(c->arena, struct unit);
+
+	u->probe = p;
+	u->provider = g->provider;
+	u->name = program_name(c->arena, &g->sites.at[0]);
+	u->site_first = c->sites.cnt;
+	u->site_cnt = g->sites.cnt;
+	vec_for(s, &g->sites)
+		avec_push(c->arena, &c->sites, *s);
+	u->pred = p->pred ? expr_copy(c->arena, p->pred) : NULL;
+	u->body = block_copy(c->arena, p->body);
+	if (u->provider->plan)
+		u->provider->plan(c, u, uses);
+	if (uses->args && u->provider->args)
+		u->args = u->provider->args(c, u);
+	avec_push(c->arena, &c->units, u);
+}
+
+static void make_units(struct compile *c, const struct probe *p, const struct gather *g)
+{
+	struct body_uses uses = probe_uses(p);
+	vec(struct group) groups = {};
+
+	vec_for(s, &g->sites) {
+		u64 key = s->provider->share_key ? s->provider->share_key(c, s, &uses) : 0;
+		struct group *found = NULL;
+
+		vec_for(grp, &groups)
+			if (grp->provider == s->provider && grp->key == key)
+				found = grp;
+		if (!found) {
+			avec_push(c->arena, &groups, (struct group){ .provider = s->provider, .key = key });
+			found = &groups.at[groups.cnt - 1];
+		}
+		avec_push(c->arena, &found->sites, *s);
+	}
+	vec_for(grp, &groups)
+		make_unit(c, p, grp, &uses);
+}
+
+static bool within_limits(struct compile *c, const struct probe *p, u32 site_cnt)
+{
+	u64 cnt = (u64)c->sites.cnt + site_cnt;
+
+	if (cnt > c->config.max_probes) {
+		diag_error(c->diag, p->span, E_TOO_MANY_PROBES,
+			   "Can't attach to %llu probes because it exceeds the current limit of %llu probes.", (unsigned long long)cnt,
+			   (unsigned long long)c->config.max_probes);
+		diag_hint(c->diag, "raise the limit with the max_probes config variable or BPFTRACE_MAX_PROBES; "
+				   "very many probes can slow the whole system down");
+		return false;
+	}
+	return true;
+}
+
+bool lang_expand(struct compile *c)
+{
+	u32 errors = c->diag->error_cnt;
+
+	vec_for(pp, &c->script->probes) {
+		const struct probe *p = *pp;
+		struct gather g = { .sink = {
+			.add = add_site,
+			.c = c,
+			.arena = c->arena,
+			.filter_pid = c->target->filter_pid ? c->target->filter_pid : c->target->child_pid,
+			.allow_unsafe = c->target->allow_unsafe,
+		} };
+
+		for (u32 i = 0; i < p->ap_cnt; i++) {
+			g.ap_index = i;
+			expand_attach_point(c, &g, &p->aps[i]);
+		}
+		if (within_limits(c, p, g.sites.cnt))
+			make_units(c, p, &g);
+	}
+	if (c->units.cnt > c->config.max_bpf_progs) {
+		diag_error(c->diag, c->script->probes.at[0]->span, E_TOO_MANY_PROBES,
+			   "The script needs %u programs, which exceeds the current limit of %llu.", c->units.cnt,
+			   (unsigned long long)c->config.max_bpf_progs);
+		diag_hint(c->diag, "raise the limit with the max_bpf_progs config variable or BPFTRACE_MAX_BPF_PROGS");
+	}
+	if (!c->units.cnt && c->diag->error_cnt == errors)
+		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
+	return c->diag->error_cnt == errors;
+}
+
+/* ---- -l ---- */
+
+struct lister {
+	struct site_sink sink; /* must be first */
+	vec(const char *) names;
+};
+
+static struct site *add_name(struct site_sink *sink, const char *name)
+{
+	struct lister *l = (struct lister *)sink;
+
+	sink->found++;
+	vec_push(&l->names, name);
+	return NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "a:b c" → its parts; quotes protect colons. */
+static void split_pattern(struct arena *a, const char *text, size_t len, struct attach_point *ap)
+{
+	vec(const char *) parts = {};
+	struct sbuf part = {};
+	bool in_quotes = false;
+
+	if (!memchr(text, ':', len))
+		avec_push(a, &parts, "*");
+	for (size_t i = 0; i <= len; i++) {
+		if (i == len || (text[i] == ':' && !in_quotes)) {
+			avec_push(a, &parts, arena_strdup(a, sbuf_str(&part)));
+			sbuf_reset(&part);
+		} else if (text[i] == '"') {
+			in_quotes = !in_quotes;
+		} else {
+			sbuf_putc(&part, text[i]);
+		}
+	}
+	sbuf_release(&part);
+	*ap = (struct attach_point){ .text = arena_strndup(a, text, len), .parts = parts.at, .part_cnt = parts.cnt };
+}
+
+/* Whether a wildcard in the probe type means this provider too. */
+static bool is_listed(const struct provider *p, const struct attach_point *ap, u32 filter_pid)
+{
+	if (!glob_match(ap->parts[0], p->name))
+		return false;
+	if (!(p->flags & PROV_LIST_EXPLICIT))
+		return true;
+	return (p->flags & PROV_USER_FILE) && (filter_pid || (ap->part_cnt > 1 && strchr(ap->parts[1], '/')));
+}
+
+static int list_provider(struct lister *l, const struct provider *p, struct attach_point *ap, bool verbose, struct diag *d,
+			 struct sbuf *out)
+{
+	const char *word = ap->parts[0];
+	int err;
+
+	l->names.cnt = 0;
+	l->sink.found = 0;
+	l->sink.hint = l->sink.why = NULL;
+	ap->parts[0] = p->name;
+	l->sink.ap = ap;
+	err = p->expand(&l->sink, ap, NULL);
+	ap->parts[0] = word;
+	if (err)
+		return err;
+	if (!l->names.cnt && l->sink.why && d && !has_wildcard(word)) {
+		diag_error_nowhere(d, E_NO_MATCH, "No matches for %s: %s", ap->text, l->sink.why);
+		return 0;
+	}
+	if (l->names.cnt)
+		qsort(l->names.at, l->names.cnt, sizeof(*l->names.at), by_text);
+	for (u32 i = 0; i < l->names.cnt; i++) {
+		if (i && str_eq(l->names.at[i], l->names.at[i - 1]))
+			continue;
+		sbuf_puts(out, l->names.at[i]);
+		sbuf_putc(out, '\n');
+		if (verbose && p->list_params)
+			p->list_params(l->names.at[i], out);
+	}
+	return l->names.cnt;
+}
+
+static int list_pattern(struct lister *l, struct attach_point *ap, bool verbose, struct diag *d, struct sbuf *out)
+{
+	const struct provider *p = provider_find(ap->parts[0]);
+	int total = 0, n;
+
+	if (p) {
+		n = list_provider(l, p, ap, verbose, d, out);
+		if (n < 0 && d) {
+			diag_error_nowhere(d, E_NO_MATCH, "Cannot list %s: %s", ap->text, strerror(-n));
+			if (probe_errno_hint(n))
+				diag_hint(d, "%s", probe_errno_hint(n));
+		}
+		return n;
+	}
+	if (!has_wildcard(ap->parts[0])) {
+		if (d)
+			diag_error_nowhere(d, E_UNKNOWN_PROVIDER, "Invalid probe type: %s", ap->parts[0]);
+		return -EINVAL;
+	}
+	/* What one probe type cannot tell must not hide the others. */
+	for (u32 i = 0; (p = provider_at(i)); i++)
+		if (is_listed(p, ap, l->sink.filter_pid) && (n = list_provider(l, p, ap, verbose, d, out)) > 0)
+			total += n;
+	return total;
+}
+
+int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d, struct sbuf *out)
+{
+	struct arena arena;
+	struct lister l = { .sink = { .add = add_name, .arena = &arena, .filter_pid = filter_pid } };
+	int total = 0, err = 0;
+
+	arena_init(&arena);
+	for (const char *at = pattern ? pattern : "*:*"; *at;) {
+		struct attach_point ap;
+		bool in_quotes = false;
+		const char *end;
+		int n;
+
+		at += strspn(at, " \t,");
+		for (end = at; *end && (in_quotes || *end != ','); end++)
+			in_quotes ^= *end == '"';
+		if (end == at)
+			continue;
+		split_pattern(&arena, at, end - at, &ap);
+		n = list_pattern(&l, &ap, verbose, d, out);
+		if (n < 0)
+			err = n;
+		else
+			total += n;
+		at = end;
+	}
+	vec_free(&l.names);
+	arena_release(&arena);
+	return total || !err ? total : err;
+}

@@ -1,0 +1,71 @@
+/* What the providers share among themselves: reading the parts of an attach point, perf events, reports of failed attachments. */
+#pragma once
+
+#include "base/vec.h"
+#include "kern/feature.h"
+#include "probe/provider.h"
+
+struct perf_event_attr;
+
+/* The machine that is compiled for has it. Providers ask this, not kern_has(): tests compile for a fixed machine. */
+static inline bool target_has(const struct compile *c, enum kern_feature f)
+{
+	return c->target->features >> f & 1;
+}
+
+/* A number as attach points have it: decimal, 0x…, 0b…, octal, 1e6, `_` between digits, C suffixes. A duration (10ms) becomes
+ * nanoseconds; *is_duration (may be NULL) says so. False: not a number, or it does not fit. */
+bool probe_number(const char *s, u64 *v, bool *is_duration);
+
+/* Splits "func+offset". *off is 0 without one. False: what follows the + is not a number. func lives in the arena. */
+bool probe_func_offset(struct arena *a, const char *text, const char **func, u64 *off);
+
+/* The attach point has between min and max parts after the provider's word, else that is reported. */
+bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 max);
+
+/* "a:b" of parts[1…], as messages name it; in the arena. */
+const char *probe_rest(struct arena *a, const struct attach_point *ap);
+
+/* Opens the event, attaches the program to it and keeps the link in ctx->fds. Returns 0 or -errno. */
+int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie);
+/* The same on every online CPU, or, with -p, for every thread of the process, new ones included. */
+int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie);
+
+/* Number of a perf PMU ("uprobe"), or of the bit in attr.config that a format word ("retprobe") stands for. -ENOENT: this kernel has none. */
+int probe_pmu_type(const char *pmu);
+int probe_pmu_bit(const char *pmu, const char *word);
+
+/* Attaches sites [lo, hi) of a unit by links that take many sites at once. `link` makes one link and returns its descriptor or -errno. When the
+ * kernel refuses a whole set because of some of its members, halves are tried, so that only those are left out and reported.
+ * Returns how many sites were attached. */
+struct multi {
+	struct attach_ctx *ctx;
+	const struct unit *u;
+	int prog_fd;
+	int (*link)(const struct multi *m, u32 lo, u32 hi);
+	const char *what;                /* for messages: "cannot attach to the function" */
+	const char *(*hint)(int err);    /* may be NULL */
+};
+u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
+
+/* Reports that a site could not be attached, as missing_probes wants it. what: what was tried ("cannot open the perf event");
+ * err: -errno, or 0 when `what` says it all; hint: advice or NULL. */
+void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint);
+/* Advice that fits an error whoever got it, or NULL. */
+const char *probe_errno_hint(int err);
+
+/* Closes what was added to ctx->fds since it had `cnt`. */
+void probe_undo(struct attach_ctx *ctx, u32 cnt);
+
+static inline struct site *unit_site(const struct attach_ctx *ctx, const struct unit *u, u32 i)
+{
+	return &ctx->c->sites.at[u->site_first + i];
+}
+
+/* Ends the program when the condition holds. */
+void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b);
+
+/* lower_argn, lower_retval and lower_reg of programs whose context is struct pt_regs (kprobe, uprobe) or starts with it (perf_event). */
+struct val probe_regs_argn(struct lower *l, u32 n);
+struct val probe_regs_retval(struct lower *l);
+struct val probe_regs_reg(struct lower *l, u32 reg_off);

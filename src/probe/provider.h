@@ -1,0 +1,121 @@
+/* Probe types: one row each.
+ *
+ * To add one: write probe/x.c ending in its `const struct provider`, and name it in probe/all.c. The row's spec, doc and example feed
+ * the reference, --help and -l. Nothing else knows a provider by name.
+ *
+ * The life of an attach point: parse() looks at the parts as written and reports what is malformed; expand() finds what on this system
+ * matches and adds sites (also serves -l); the driver groups the sites that can share a program into units: two sites share if
+ * share_key() gives the same number for both; args() gives the struct behind `args` of a unit; the lower hooks generate code for
+ * what the context offers; attr() says how the program is loaded; attach() attaches all sites of a unit.
+ */
+#pragma once
+
+#include "ir/lower.h"
+#include "lang/compile.h"
+
+struct attach_ctx;
+struct session;
+
+enum provider_flags {
+	PROV_ARGN = 1 << 0,       /* arg0 … */
+	PROV_RETVAL = 1 << 1,
+	PROV_ARGS = 1 << 2,       /* args.x */
+	PROV_REG = 1 << 3,        /* reg("ax") */
+	PROV_FUNC = 1 << 4,
+	PROV_CTX = 1 << 5,        /* ctx */
+	PROV_PID_FILTER = 1 << 6, /* -p becomes a condition in the program */
+	PROV_OVERRIDE = 1 << 7,
+	PROV_SIGNAL = 1 << 8,
+	PROV_SELF = 1 << 9,       /* runs in the tracer itself: begin, end */
+	PROV_RETURNS_1 = 1 << 10, /* the program's result is 1, not 0 */
+	PROV_LIST_EXPLICIT = 1 << 11, /* -l shows it only when it is named */
+	PROV_END = 1 << 12,       /* of the PROV_SELF ones: runs when tracing ends */
+	PROV_REVERSE = 1 << 13,   /* the kernel runs what was attached last first: to run in source order, attach in reverse */
+	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
+};
+
+/* What a probe's body asks for, found before anything has a type. The words are known by the flags of their fn rows. */
+struct body_uses {
+	bool args; /* FN_ARGS: args */
+	bool site; /* FN_SITE: what depends on the site that fired: probe, func */
+};
+
+/* How a program is loaded. */
+struct prog_attr {
+	u32 type;            /* enum bpf_prog_type of kern/uapi.h */
+	u32 attach_type;     /* expected_attach_type */
+	u32 attach_btf_id;
+	int attach_btf_obj_fd; /* attach_btf_id is of a module: its BTF (kern_btf_module_fd()), closed by the loader; 0: the kernel itself */
+	bool is_sleepable;
+};
+
+/* Receives what expand() finds. name: what `probe` says and -l prints. Returns the new site for the provider to fill in, or NULL when
+ * only listing (the sink then has printed or counted it). */
+struct site_sink {
+	struct site *(*add)(struct site_sink *s, const char *name);
+	struct compile *c;            /* NULL when listing */
+	struct arena *arena;          /* strings of sites live here */
+	const struct attach_point *ap;
+	u32 filter_pid;               /* -p */
+	u32 found;
+	bool allow_unsafe;            /* --unsafe */
+	const char *hint;             /* expand() may say here why it found nothing, or what was meant; NULL: nothing to say */
+	const char *why;              /* the same, as the reason in place of "No matches" (a missing file, …) */
+};
+
+struct provider {
+	const char *name;
+	const char *alias; /* or NULL */
+	const char *spec;  /* "kprobe[:MODULE]:FUNCTION[+OFFSET]" */
+	const char *doc;
+	const char *example;
+	u32 flags;
+	enum addr_space as; /* of pointers that arguments hold */
+	/* Reports malformed parts. */
+	bool (*parse)(struct diag *d, const struct attach_point *ap);
+	/* Adds a site per match; the parts may hold wildcards. Returns 0, or -errno when the system could not be asked. Finding nothing is not
+	 * an error here: the driver looks at sink->found and says so, with sink->why and sink->hint where expand() set them. What is wrong with
+	 * the attach point itself, now that the system was asked, it reports in d (NULL when listing). */
+	int (*expand)(struct site_sink *sink, const struct attach_point *ap, struct diag *d);
+	/* Sites with equal keys can share a program. NULL: all can. */
+	u64 (*share_key)(struct compile *c, const struct site *s, const struct body_uses *uses);
+	/* Called when a unit has all its sites: chooses how it is attached (unit.variant). NULL: there is only one way. */
+	void (*plan)(struct compile *c, struct unit *u, const struct body_uses *uses);
+	/* The type of *args; NULL and an error in diag if there is none. */
+	const struct type *(*args)(struct compile *c, const struct unit *u);
+	/* Type of ctx's target, or NULL. */
+	const char *ctx_struct;
+	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */
+	void (*lower_entry)(struct lower *l);
+	struct val (*lower_argn)(struct lower *l, u32 n);
+	struct val (*lower_retval)(struct lower *l);
+	/* The value of member m of args (off: its offset from the start). */
+	struct val (*lower_arg_member)(struct lower *l, const struct member *m, u32 off);
+	struct val (*lower_reg)(struct lower *l, u32 reg_off); /* offset in struct pt_regs */
+	struct opnd (*lower_site)(struct lower *l);            /* NULL: bpf_get_attach_cookie(ctx) */
+	/* Frames that kstack has to leave out at the top because they belong to tracing itself. NULL: none. */
+	u32 (*stack_skip)(const struct unit *u);
+	/* How the unit's program is loaded. Returns 0 or -errno after reporting. */
+	int (*attr)(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d);
+	/* Attaches the loaded program to all sites of the unit; adds descriptors to the session's links. Returns the number of sites attached or
+	 * -errno; what fails is reported in diag with the site's name (severity by missing_probes). */
+	int (*attach)(struct attach_ctx *ctx, const struct unit *u, int prog_fd);
+	/* -lv: parameters, a line each, indented by 4 spaces; NULL: none. */
+	void (*list_params)(const char *site_name, struct sbuf *out);
+};
+
+/* What attach() works with. fds are closed, newest first, to detach. */
+struct attach_ctx {
+	struct compile *c;
+	struct diag *diag;
+	vec(int) fds;
+	u32 filter_pid; /* -p or the -c child: 0 if none */
+	bool verbose;
+};
+
+/* By name (in any case) or alias (as it is spelled); NULL if none. */
+const struct provider *provider_find(const char *word);
+const struct provider *provider_at(u32 i); /* NULL past the last */
+
+/* -l PATTERN (NULL: all): prints each match; with params when verbose. Returns the number of matches or -errno. */
+int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d, struct sbuf *out);

@@ -1,0 +1,518 @@
+/* tracepoint: the places that the kernel's authors marked. There are four ways to get there.
+ *
+ * PERF. The documented one: a perf event of type tracepoint; the program gets the record that the event's format file describes. Closing such
+ * an event waits for all CPUs (tens of milliseconds), and the record is built for every hit.
+ *
+ * RAW. A raw tracepoint of the same name: no record is built, attaching and detaching are quick. The program gets the tracepoint's own
+ * arguments, which say nothing about the format's fields; so this is for bodies that do not use args.
+ *
+ * ENTER, EXIT. The tracepoints of single system calls do not exist: the kernel has two, sys_enter and sys_exit, and behind them a table of
+ * which calls have perf events. Hundreds of perf events are slow to open and close, so we do as the kernel does: one program on the raw
+ * sys_enter (regs, number) or sys_exit (regs, result), which leaves at once unless the number is one of ours. What format files call arguments
+ * are the six argument registers. Calls by 32-bit programs have numbers of their own and are ignored, as the kernel ignores them here.
+ *
+ * Where the kernel has typed raw tracepoints (tp_btf) the registers can be read by plain loads, else by probe_read.
+ *
+ * site.target is the category, site.func the event, site.num the system call's number; site.variant says which kind of event it is,
+ * unit.variant which of the ways was taken.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/glob.h"
+#include "bpf/image.h"
+#include "kern/btf.h"
+#include "kern/sys.h"
+#include "kern/tracefs.h"
+#include "probe/abi.h"
+#include "probe/probe.h"
+#include "probe/syscall.h"
+
+/* site.variant */
+enum { EVENT_PLAIN, EVENT_SYS_ENTER, EVENT_SYS_EXIT };
+
+/* unit.variant: a way, and whether registers can be loaded directly */
+enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4 };
+
+/* Offsets in the records of system call events. */
+enum { OFF_NR = 8, OFF_FIRST_ARG = 16 };
+
+/* thread_info.status: the system call that runs is one of a 32-bit program. */
+#define TS_COMPAT 2
+
+static u32 way_of(const struct unit *u)
+{
+	return u->variant & WAY_MASK;
+}
+
+static bool is_typed(const struct unit *u)
+{
+	return u->variant & WAY_TYPED;
+}
+
+/* ---- parsing and expansion ---- */
+
+static bool parse(struct diag *d, const struct attach_point *ap)
+{
+	/* tracepoint:*open*: any category */
+	if (ap->part_cnt == 2 && has_wildcard(ap->parts[1]))
+		return true;
+	if (!probe_part_cnt(d, ap, 2, 2))
+		return false;
+	for (u32 i = 1; i < 3; i++) {
+		if (!*ap->parts[i]) {
+			diag_error(d, ap->span, E_ATTACH_POINT, "tracepoint probe: the %s is missing", i == 1 ? "category" : "event");
+			diag_hint(d, "write it as tracepoint:CATEGORY:EVENT");
+			return false;
+		}
+	}
+	return true;
+}
+
+struct names {
+	struct arena *arena;
+	vec(const char *) at; /* "category:event" */
+};
+
+static void add_name(void *arg, const char *category, const char *event)
+{
+	struct names *n = arg;
+
+	vec_push(&n->at, arena_printf(n->arena, "%s:%s", category, event));
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_event(struct site_sink *sink, const char *name)
+{
+	struct site *s = sink->add(sink, arena_printf(sink->arena, "tracepoint:%s", name));
+	const char *colon = strchr(name, ':');
+	bool is_enter;
+	int nr;
+
+	if (!s)
+		return;
+	s->target = arena_strndup(sink->arena, name, colon - name);
+	s->func = colon + 1;
+	if (!str_eq(s->target, "syscalls"))
+		return;
+	is_enter = str_starts(s->func, "sys_enter_");
+	if (!is_enter && !str_starts(s->func, "sys_exit_"))
+		return;
+	/* One that is newer than our table is attached as the kernel offers it. */
+	nr = syscall_nr(s->func + strlen(is_enter ? "sys_enter_" : "sys_exit_"));
+	if (nr < 0)
+		return;
+	s->variant = is_enter ? EVENT_SYS_ENTER : EVENT_SYS_EXIT;
+	s->num = nr;
+}
+
+/* Of the events there are, the one that may have been meant. */
+static void suggest(struct site_sink *sink, const char *category, const char *event)
+{
+	struct names all = { .arena = sink->arena };
+	const char *near;
+
+	if (tracefs_each_event("*", "*", add_name, &all) > 0) {
+		near = nearest_name(arena_printf(sink->arena, "%s:%s", category, event), all.at.at, all.at.cnt);
+		if (near)
+			sink->hint = arena_printf(sink->arena, "did you mean tracepoint:%s?", near);
+	}
+	vec_free(&all.at);
+}
+
+static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
+{
+	const char *category = ap->part_cnt > 2 ? ap->parts[1] : "*", *event = ap->part_cnt > 1 ? ap->parts[ap->part_cnt - 1] : "*";
+	struct names found = { .arena = sink->arena };
+	int n;
+
+	(void)d;
+	if (ap->part_cnt > 3)
+		return 0;
+	n = tracefs_each_event(category, event, add_name, &found);
+	if (found.at.cnt)
+		qsort(found.at.at, found.at.cnt, sizeof(*found.at.at), by_text);
+	vec_for(name, &found.at)
+		add_event(sink, *name);
+	vec_free(&found.at);
+	if (!n && sink->c && !has_wildcard(category) && !has_wildcard(event))
+		suggest(sink, category, event);
+	return MIN(n, 0);
+}
+
+/* ---- units ---- */
+
+/* A hash of the fields, without what differs between any two events: name, number, text format. */
+static u64 format_hash(const struct site *s)
+{
+	char *path = xasprintf("events/%s/%s/format", s->target, s->func), *text, *from, *to;
+	u64 h = 14695981039346656037ull; /* FNV-1a */
+
+	if (tracefs_read(path, &text, NULL)) {
+		h ^= str_hash(s->name); /* shares with none; args() will report it */
+	} else {
+		from = strstr(text, "format:");
+		from = from ? from : text;
+		to = strstr(from, "\nprint fmt");
+		for (; *from && from != to; from++)
+			h = (h ^ (u8)*from) * 1099511628211ull;
+		free(text);
+	}
+	free(path);
+	return h;
+}
+
+/* A kernel function of this name exists for every tracepoint; for events that users made of probes (kprobes, …) there is none. */
+static bool has_raw(struct compile *c, const struct site *s)
+{
+	static const char *const made_up[] = { "kprobes", "uprobes", "eprobes", "fprobes", "synthetic" };
+
+	for (u32 i = 0; i < ARRAY_CNT(made_up); i++)
+		if (str_eq(s->target, made_up[i]))
+			return false;
+	return c->target->kaddr && c->target->kaddr(c->target->kaddr_self, arena_printf(c->arena, "__traceiter_%s", s->func));
+}
+
+static u32 choose_way(struct compile *c, const struct site *s, const struct body_uses *uses)
+{
+	switch (s->variant) {
+	case EVENT_SYS_ENTER:
+		return WAY_ENTER;
+	case EVENT_SYS_EXIT:
+		return WAY_EXIT;
+	default:
+		return !uses->args && has_raw(c, s) ? WAY_RAW : WAY_PERF;
+	}
+}
+
+static u64 share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
+{
+	u32 way = choose_way(c, s, uses);
+
+	/* Before 6.9 a raw tracepoint has no cookie to tell sites apart. */
+	if (way == WAY_RAW && uses->site && !target_has(c, KF_RAW_TP_COOKIE))
+		return (u64)str_hash(s->name) << 8 | way;
+	return way | (uses->args ? format_hash(s) << 8 : 0);
+}
+
+static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
+{
+	u32 way = choose_way(c, &c->sites.at[u->site_first], uses);
+
+	u->variant = way;
+	/* sys_enter hands the number over; where no argument is wanted the registers are of no interest. */
+	if ((way == WAY_EXIT || (way == WAY_ENTER && uses->args)) && target_has(c, KF_TP_BTF))
+		u->variant |= WAY_TYPED;
+}
+
+static const struct type *args(struct compile *c, const struct unit *u)
+{
+	const struct site *s = &c->sites.at[u->site_first];
+	const struct type *t;
+	int err = tracefs_event_format(s->target, s->func, c->arena, c->target->types, &t);
+
+	if (!err)
+		return t;
+	diag_error(c->diag, s->span, E_NO_ARGS, "Cannot read the format of %s: %s", s->name, strerror(-err));
+	return NULL;
+}
+
+/* ---- code ---- */
+
+static const char regs_known, site_known, nr_known; /* only their addresses matter */
+
+static vreg load_reg(struct lower *l, u32 off)
+{
+	vreg regs = lower_known(l, &regs_known, 0);
+
+	if (!regs) {
+		regs = ir_load(&l->b, lower_ctx(l), 0, 8);
+		lower_know(l, &regs_known, 0, regs);
+	}
+	if (is_typed(l->unit))
+		return ir_load(&l->b, regs, off, 8);
+	return lower_load(l, (struct mem){ regs, off, AS_KERNEL }, &type_u64);
+}
+
+/* Programs of another word size can exist at all. Asked by name because the configuration cannot be read everywhere. */
+static bool runs_compat(const struct target *t)
+{
+#if defined(__x86_64__)
+	return !t->kaddr || t->kaddr(t->kaddr_self, "do_fast_syscall_32");
+#else
+	(void)t;
+	return false;
+#endif
+}
+
+static void leave_if_compat(struct lower *l)
+{
+	const struct target *t = l->c->target;
+	const struct type *info;
+	u32 off = 16; /* where it has been since 5.11 */
+	vreg task, status;
+
+	if (!runs_compat(t))
+		return;
+	/* thread_info is the first member of task_struct */
+	info = t->types ? t->types->find(t->types, "struct", "thread_info") : NULL;
+	if (info)
+		type_member(type_complete(info), "status", &off);
+	if (info && target_has(l->c, KF_BTF)) {
+		task = ir_call(&l->b, HELPER_get_current_task_btf, NULL, 0);
+		status = ir_load(&l->b, task, off, 4);
+	} else {
+		task = ir_call(&l->b, HELPER_get_current_task, NULL, 0);
+		status = lower_load(l, (struct mem){ task, off, AS_KERNEL }, &type_u32);
+	}
+	probe_leave_if(l, C_SET, status, opnd_imm(TS_COMPAT));
+}
+
+/* Several system calls: a table gives for each number which of the unit's sites it is, counted from 1, or 0. */
+static void find_site(struct lower *l, vreg nr)
+{
+	const struct unit *u = l->unit;
+	const struct site *sites = &l->c->sites.at[u->site_first];
+	u32 cnt = 0, off;
+	u16 *table;
+	vreg at, entry, site;
+
+	for (u32 i = 0; i < u->site_cnt; i++)
+		cnt = MAX(cnt, sites[i].num + 1);
+	table = arena_alloc(l->c->arena, cnt * sizeof(*table));
+	for (u32 i = 0; i < u->site_cnt; i++)
+		table[sites[i].num] = i + 1;
+	off = lower_table_u16(l, table, cnt);
+	probe_leave_if(l, C_UGE, nr, opnd_imm(cnt));
+	at = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, off), opnd_reg(ir_alu(&l->b, IR_SHL, nr, opnd_imm(1))));
+	entry = ir_load(&l->b, at, 0, 2);
+	probe_leave_if(l, C_EQ, entry, opnd_imm(0));
+	site = ir_alu(&l->b, IR_ADD, entry, opnd_imm((s64)u->site_first - 1));
+	lower_know(l, &site_known, 0, site);
+}
+
+static void lower_entry(struct lower *l)
+{
+	u32 way = way_of(l->unit);
+	vreg nr;
+
+	if (way != WAY_ENTER && way != WAY_EXIT)
+		return;
+	/* sys_enter(regs, number), sys_exit(regs, result) */
+	nr = way == WAY_ENTER ? ir_load(&l->b, lower_ctx(l), 8, 8) : load_reg(l, abi.sys_nr_off);
+	lower_know(l, &nr_known, 0, nr);
+	if (l->unit->site_cnt == 1)
+		probe_leave_if(l, C_NE, nr, opnd_imm(l->c->sites.at[l->unit->site_first].num));
+	else
+		find_site(l, nr);
+	leave_if_compat(l);
+}
+
+static struct opnd lower_tp_site(struct lower *l)
+{
+	u32 way = way_of(l->unit);
+	vreg site;
+
+	if (l->unit->site_cnt == 1)
+		return opnd_imm(l->unit->site_first);
+	site = lower_known(l, &site_known, 0);
+	if (site)
+		return opnd_reg(site);
+	BUG_ON(way == WAY_ENTER || way == WAY_EXIT);
+	BUG_ON(way == WAY_RAW && !target_has(l->c, KF_RAW_TP_COOKIE)); /* a function that depends on the site lacks FN_SITE */
+	site = ir_call_of(&l->b, HELPER_get_attach_cookie, opnd_reg(lower_ctx(l)));
+	lower_know(l, &site_known, 0, site);
+	return opnd_reg(site);
+}
+
+/* A stack taken in a raw tracepoint's program begins with the program and bpf_trace_runN. Up to two more frames (__bpf_trace_X, __traceiter_X)
+ * come and go with the compiler's tail calls and with others who trace the same; perf's programs see the latter too. */
+static u32 stack_skip(const struct unit *u)
+{
+	return way_of(u) == WAY_PERF ? 0 : 2;
+}
+
+/* The low bytes of a register, as the member's type has them. */
+static struct val narrow(struct lower *l, vreg r, const struct type *t)
+{
+	if (t->size >= 8 || !t->size)
+		return val_reg(r);
+	return val_reg(ir_ext(&l->b, t->is_signed ? IR_SEXT : IR_ZEXT, r, t->size));
+}
+
+static struct val syscall_member(struct lower *l, const struct member *m, u32 off)
+{
+	if (off == OFF_NR)
+		return narrow(l, lower_known(l, &nr_known, 0), m->type);
+	if (way_of(l->unit) == WAY_EXIT)
+		return narrow(l, ir_load(&l->b, lower_ctx(l), 8, 8), m->type);
+	BUG_ON(off < OFF_FIRST_ARG || (off - OFF_FIRST_ARG) / 8 >= ARRAY_CNT(abi.sys_arg_off));
+	return narrow(l, load_reg(l, abi.sys_arg_off[(off - OFF_FIRST_ARG) / 8]), m->type);
+}
+
+static struct val lower_arg_member(struct lower *l, const struct member *m, u32 off)
+{
+	u32 way = way_of(l->unit);
+	vreg ctx = lower_ctx(l), v;
+
+	BUG_ON(way == WAY_RAW);
+	if (way != WAY_PERF)
+		return syscall_member(l, m, off);
+	if (m->is_data_loc) {
+		/* a word that tells where in the record the data is: length << 16 | offset */
+		v = ir_alu(&l->b, IR_AND, ir_load(&l->b, ctx, off, 4), opnd_imm(0xffff));
+		return val_reg(ir_alu(&l->b, IR_ADD, ctx, opnd_reg(v)));
+	}
+	if (!type_is_scalar(m->type))
+		return val_mem((struct mem){ ctx, off, AS_KERNEL });
+	if (m->bit_sz)
+		return val_reg(lower_load_bits(l, (struct mem){ ctx, off, AS_KERNEL }, m->type, m->bit_off, m->bit_sz));
+	/* The verifier takes only aligned loads from a context. */
+	if (off % m->type->size)
+		return val_reg(lower_load(l, (struct mem){ ctx, off, AS_KERNEL }, m->type));
+	v = ir_load(&l->b, ctx, off, m->type->size);
+	return m->type->is_signed ? narrow(l, v, m->type) : val_reg(v);
+}
+
+/* ---- attaching ---- */
+
+static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+{
+	const char *name = way_of(u) == WAY_ENTER ? "btf_trace_sys_enter" : "btf_trace_sys_exit";
+
+	if (way_of(u) == WAY_PERF) {
+		attr->type = BPF_PROG_TYPE_TRACEPOINT;
+		return 0;
+	}
+	attr->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+	if (!is_typed(u))
+		return 0;
+	attr->type = BPF_PROG_TYPE_TRACING;
+	attr->attach_type = BPF_TRACE_RAW_TP;
+	attr->attach_btf_id = kern_btf_find_id(name, BTF_KIND_TYPEDEF);
+	if (attr->attach_btf_id)
+		return 0;
+	diag_error(d, c->sites.at[u->site_first].span, E_KERNEL_FEATURE, "The kernel's BTF has no %s", name);
+	return -ENOENT;
+}
+
+static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	u32 done = 0;
+
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		struct site *s = unit_site(ctx, u, i);
+		struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1 };
+		int err = tracefs_event_id(s->target, s->func);
+
+		if (err >= 0) {
+			ev.config = err;
+			/* The program hangs on the tracepoint itself and sees hits of all CPUs: one event on one CPU does. */
+			err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->site_first + i);
+		}
+		if (err)
+			probe_attach_failed(ctx, s, err, "cannot attach to the tracepoint",
+					    err == -EACCES ? "the program reads past the end of this event's record" : NULL);
+		else
+			done++;
+	}
+	return done;
+}
+
+static int attach_raw(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	bool has_cookies = u->site_cnt > 1 && target_has(ctx->c, KF_RAW_TP_COOKIE);
+	u32 done = 0;
+
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		struct site *s = unit_site(ctx, u, i);
+		int fd = kern_raw_tp_open(s->func, prog_fd, has_cookies ? u->site_first + i : 0);
+
+		if (fd < 0) {
+			probe_attach_failed(ctx, s, fd, "cannot attach to the raw tracepoint", NULL);
+			continue;
+		}
+		vec_push(&ctx->fds, fd);
+		done++;
+	}
+	return done;
+}
+
+/* One link serves all sites. */
+static int attach_syscalls(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	int fd = kern_raw_tp_open(is_typed(u) ? NULL : way_of(u) == WAY_ENTER ? "sys_enter" : "sys_exit", prog_fd, 0);
+
+	if (fd < 0) {
+		for (u32 i = 0; i < u->site_cnt; i++)
+			probe_attach_failed(ctx, unit_site(ctx, u, i), fd, "cannot attach to the raw tracepoint", NULL);
+		return 0;
+	}
+	vec_push(&ctx->fds, fd);
+	return u->site_cnt;
+}
+
+static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	switch (way_of(u)) {
+	case WAY_PERF:
+		return attach_perf(ctx, u, prog_fd);
+	case WAY_RAW:
+		return attach_raw(ctx, u, prog_fd);
+	default:
+		return attach_syscalls(ctx, u, prog_fd);
+	}
+}
+
+/* ---- -lv ---- */
+
+static void list_params(const char *site_name, struct sbuf *out)
+{
+	const char *event = strrchr(site_name, ':'), *category = strchr(site_name, ':');
+	char *path, *text, *line, *save;
+
+	if (!event || !category || event == category)
+		return;
+	path = xasprintf("events/%.*s/%s/format", (int)(event - category - 1), category + 1, event + 1);
+	if (!tracefs_read(path, &text, NULL)) {
+		for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+			char *field = strstr(line, "field:"), *semi = field ? strchr(field, ';') : NULL;
+			u32 off;
+
+			if (!semi || sscanf(semi, "; offset:%u", &off) != 1 || off < 8)
+				continue;
+			sbuf_printf(out, "    %.*s\n", (int)(semi - field - 6), field + 6);
+		}
+		free(text);
+	}
+	free(path);
+}
+
+const struct provider provider_tracepoint = {
+	.name = "tracepoint",
+	.alias = "t",
+	.spec = "tracepoint:CATEGORY:EVENT",
+	.doc = "Runs at a place that the kernel's authors marked for tracing; args has the event's fields.",
+	.example = "tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args.filename)); }",
+	/* A program that returned 0 would keep the event from others who trace it by perf at the same time. */
+	.flags = PROV_ARGS | PROV_PID_FILTER | PROV_SIGNAL | PROV_RETURNS_1,
+	.as = AS_KERNEL,
+	.parse = parse,
+	.expand = expand,
+	.share_key = share_key,
+	.plan = plan,
+	.args = args,
+	.lower_entry = lower_entry,
+	.lower_arg_member = lower_arg_member,
+	.lower_site = lower_tp_site,
+	.stack_skip = stack_skip,
+	.attr = attr,
+	.attach = attach,
+	.list_params = list_params,
+};

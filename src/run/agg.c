@@ -1,0 +1,79 @@
+#include "run/agg.h"
+
+u32 agg_cpu_size(const struct type *t)
+{
+	switch (t->kind) {
+	case T_COUNT: case T_SUM:
+		return 8;
+	case T_MIN: case T_MAX: case T_AVG: case T_STATS:
+		return 16;
+	case T_HIST: case T_LHIST:
+		return 8 * t->hist.bucket_cnt;
+	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING:
+	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
+	case T_KIND_CNT:
+		break;
+	}
+	BUG("not an aggregation: %d", t->kind);
+}
+
+u32 agg_total_size(const struct type *t)
+{
+	return t->kind == T_MIN || t->kind == T_MAX ? 8 : agg_cpu_size(t);
+}
+
+/* The programs of other CPUs go on counting while we read: each number is read whole. */
+static u64 read_u64(const u8 *p)
+{
+	u64 v;
+
+	if (((uintptr_t)p & 7) == 0)
+		return __atomic_load_n((const u64 *)p, __ATOMIC_RELAXED);
+	memcpy(&v, p, 8);
+	return v;
+}
+
+static bool sum_rank(const struct type *t, const u8 *cpu0, u32 stride, u32 cpu_cnt, u8 *out)
+{
+	u64 best = 0, v;
+	bool any = false;
+
+	for (u32 cpu = 0; cpu < cpu_cnt; cpu++) {
+		const u8 *p = cpu0 + (size_t)cpu * stride;
+		/* is_set first: the rank that goes with it was there before. */
+		bool is_set = read_u64(p + 8) != 0;
+		u64 rank;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		rank = read_u64(p);
+		if (!is_set)
+			continue;
+		if (!any || rank > best)
+			best = rank;
+		any = true;
+	}
+	v = any ? agg_unrank(t->kind == T_MIN, t->is_signed, best) : 0;
+	memcpy(out, &v, 8);
+	return any;
+}
+
+bool agg_sum(const struct type *t, const u8 *cpu0, u32 stride, u32 cpu_cnt, u8 *out)
+{
+	bool any = false;
+	u32 n;
+
+	if (t->kind == T_MIN || t->kind == T_MAX)
+		return sum_rank(t, cpu0, stride, cpu_cnt, out);
+	n = agg_cpu_size(t) / 8;
+	/* Number by number, so that out may be cpu0. */
+	for (u32 i = 0; i < n; i++) {
+		u64 sum = 0;
+
+		for (u32 cpu = 0; cpu < cpu_cnt; cpu++)
+			sum += read_u64(cpu0 + (size_t)cpu * stride + 8 * (size_t)i);
+		memcpy(out + 8 * (size_t)i, &sum, 8);
+		if (sum && (i == 1 || (t->kind != T_AVG && t->kind != T_STATS)))
+			any = true; /* avg, stats: the count says it, the total may be 0 */
+	}
+	return any;
+}

@@ -1,0 +1,248 @@
+#include "run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TERM_WAIT_MS 200 /* between SIGTERM and SIGKILL */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+char **child_split(const char *cmd, u32 *cnt, const char **why)
+{
+	/* Every word but the first needs a blank: half the bytes is more words than there can be. Words follow the array. */
+	size_t len = strlen(cmd), max = len / 2 + 2;
+	char **words = xzalloc(max * sizeof(*words) + 2 * len + 2), *at = (char *)(words + max);
+	bool in_word = false;
+	char quote = 0;
+
+	*cnt = 0;
+	for (; *cmd; cmd++) {
+		if (!in_word) {
+			if (is_blank(*cmd))
+				continue;
+			words[(*cnt)++] = at;
+			in_word = true;
+		}
+		if (quote == '\'' && *cmd != '\'') {
+			*at++ = *cmd;
+		} else if (quote && *cmd == quote) {
+			quote = 0;
+		} else if (!quote && (*cmd == '\'' || *cmd == '"')) {
+			quote = *cmd;
+		} else if (*cmd == '\\' && cmd[1] && (!quote || strchr("\"\\$`\n", cmd[1]))) {
+			cmd++;
+			if (*cmd != '\n') /* a line that goes on */
+				*at++ = *cmd;
+		} else if (!quote && is_blank(*cmd)) {
+			*at++ = 0;
+			in_word = false;
+		} else {
+			*at++ = *cmd;
+		}
+	}
+	if (quote || !*cnt) {
+		*why = quote ? "a quote is not closed" : "it is empty";
+		free(words);
+		return NULL;
+	}
+	return words;
+}
+
+static bool can_run(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK))
+		return false;
+	if (stat(path, &st))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return true;
+	errno = EACCES;
+	return false;
+}
+
+char *child_find(const char *name)
+{
+	const char *path = getenv("PATH"), *next;
+	int err = ENOENT;
+
+	if (strchr(name, '/') || !*name)
+		return *name && can_run(name) ? xstrdup(name) : NULL;
+	for (path = path ? path : "/usr/bin:/bin"; path; path = next) {
+		const char *colon = strchr(path, ':');
+		int len = colon ? (int)(colon - path) : (int)strlen(path);
+		char *file = xasprintf("%.*s%s%s", len, path, len ? "/" : "", name);
+
+		next = colon ? colon + 1 : NULL;
+		if (can_run(file))
+			return file;
+		if (errno == EACCES)
+			err = EACCES;
+		free(file);
+	}
+	errno = err;
+	return NULL;
+}
+
+/* In the child: waits, then becomes the command. */
+static NORETURN void child_main(const char *file, char **argv, int go_fd, int fail_fd, int parent)
+{
+	char go;
+	ssize_t n;
+	int err;
+
+	/* The pipe ends with the tracer, which ends the waiting; this is for the time after the exec. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	do {
+		n = read(go_fd, &go, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(1);
+	execvp(file, argv); /* file has a slash: not looked for again, but run by sh if it is a script without #! */
+	err = errno;
+	if (write(fail_fd, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+struct child *child_start(const char *cmd, struct sbuf *why)
+{
+	int go[2] = { -1, -1 }, fail[2] = { -1, -1 }, parent = getpid(), pid, err;
+	struct child *c = NULL;
+	const char *reason;
+	char **argv, *file;
+	u32 cnt;
+
+	argv = child_split(cmd, &cnt, &reason);
+	if (!argv) {
+		sbuf_printf(why, "cannot run the command '%s': %s", cmd, reason);
+		return NULL;
+	}
+	file = child_find(argv[0]);
+	if (!file) {
+		sbuf_printf(why, "cannot run '%s': %s", argv[0], errno == ENOENT ? "there is no such command" : strerror(errno));
+		free(argv);
+		return NULL;
+	}
+	if (pipe2(go, O_CLOEXEC) || pipe2(fail, O_CLOEXEC))
+		goto fail;
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]); /* or it would keep its own pipe open */
+		child_main(file, argv, go[0], fail[1], parent);
+	}
+	if (pid < 0)
+		goto fail;
+	close(go[0]);
+	close(fail[1]);
+	c = xzalloc(sizeof(*c));
+	*c = (struct child){ .pid = pid, .go_fd = go[1], .fail_fd = fail[0] };
+	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (c->pid_fd < 0) {
+		err = errno;
+		child_free(c);
+		c = NULL;
+		go[0] = go[1] = fail[0] = fail[1] = -1;
+		errno = err;
+		goto fail;
+	}
+	free(file);
+	free(argv);
+	return c;
+fail:
+	sbuf_printf(why, "cannot start '%s': %s", argv[0], strerror(errno));
+	for (u32 i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (fail[i] >= 0)
+			close(fail[i]);
+	}
+	free(file);
+	free(argv);
+	return NULL;
+}
+
+int child_resume(struct child *c, struct sbuf *why)
+{
+	int err = 0;
+	ssize_t n;
+
+	if (c->go_fd < 0)
+		return 0;
+	do {
+		n = write(c->go_fd, "g", 1);
+	} while (n < 0 && errno == EINTR);
+	close(c->go_fd);
+	c->go_fd = -1;
+	do {
+		n = read(c->fail_fd, &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(err))
+		return 0; /* closed by the exec */
+	sbuf_printf(why, "cannot run the command: %s", strerror(err));
+	return -err;
+}
+
+bool child_has_ended(struct child *c)
+{
+	int r;
+
+	if (c->is_reaped)
+		return true;
+	do {
+		r = waitpid(c->pid, &c->status, WNOHANG);
+	} while (r < 0 && errno == EINTR);
+	c->is_reaped = r != 0; /* also if it is not ours any more */
+	return c->is_reaped;
+}
+
+void child_kill(struct child *c)
+{
+	struct pollfd p = { .fd = c->pid_fd, .events = POLLIN };
+	int r;
+
+	if (child_has_ended(c))
+		return;
+	/* One that still waits has no handlers of its own to run. */
+	if (c->go_fd < 0) {
+		kill(c->pid, SIGTERM);
+		do {
+			r = c->pid_fd >= 0 ? poll(&p, 1, TERM_WAIT_MS) : 0;
+		} while (r < 0 && errno == EINTR);
+		if (child_has_ended(c))
+			return;
+	}
+	kill(c->pid, SIGKILL);
+	do {
+		r = waitpid(c->pid, &c->status, 0);
+	} while (r < 0 && errno == EINTR);
+	c->is_reaped = true;
+}
+
+void child_free(struct child *c)
+{
+	if (!c)
+		return;
+	child_kill(c);
+	if (c->pid_fd >= 0)
+		close(c->pid_fd);
+	if (c->go_fd >= 0)
+		close(c->go_fd);
+	if (c->fail_fd >= 0)
+		close(c->fail_fd);
+	free(c);
+}

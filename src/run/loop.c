@@ -1,0 +1,192 @@
+#include "run/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fn/fn.h"
+
+#define LOST_REPORT_NS 1000000000ull /* at most one report of lost events in this time */
+#define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time, each handles what came meanwhile */
+#define INSIST_NS 300000000ull       /* a second signal counts after this time: timeout(1) sends the first one twice */
+
+u64 clock_ns(int clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (u64)ts.tv_sec * 1000000000 + (u64)ts.tv_nsec;
+}
+
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static struct sigaction old_actions[ARRAY_CNT(stop_signals)], old_pipe_action;
+static volatile sig_atomic_t caught;
+static u64 stop_ns; /* when the end began; 0: not yet */
+static int wake_fd = -1;
+
+static void on_stop(int sig)
+{
+	int err = errno;
+	u64 now = clock_ns(CLOCK_MONOTONIC), since = __atomic_load_n(&stop_ns, __ATOMIC_RELAXED), one = 1;
+
+	if (since && now - since > INSIST_NS) {
+		signal(sig, SIG_DFL);
+		raise(sig); /* takes effect when this handler returns */
+	} else if (!caught) {
+		caught = sig;
+		signals_stopping();
+		if (write(wake_fd, &one, sizeof(one)) < 0)
+			errno = err; /* the counter is full: awake anyway */
+	}
+	errno = err;
+}
+
+static void on_pipe(int sig)
+{
+	(void)sig; /* the write says EPIPE. A handler, because commands that we start would inherit SIG_IGN */
+}
+
+int signals_begin(void)
+{
+	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
+
+	caught = 0;
+	stop_ns = 0;
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0)
+		return -errno;
+	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++) {
+		sigaction(stop_signals[i], NULL, &old_actions[i]);
+		/* Whoever started us with a signal ignored (nohup, a script's background job) wants it to stay so. */
+		if (old_actions[i].sa_handler != SIG_IGN)
+			sigaction(stop_signals[i], &sa, NULL);
+	}
+	sa.sa_handler = on_pipe;
+	sigaction(SIGPIPE, &sa, &old_pipe_action);
+	return 0;
+}
+
+void signals_end(void)
+{
+	if (wake_fd < 0)
+		return;
+	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++)
+		sigaction(stop_signals[i], &old_actions[i], NULL);
+	sigaction(SIGPIPE, &old_pipe_action, NULL);
+	close(wake_fd);
+	wake_fd = -1;
+}
+
+int signals_caught(void)
+{
+	return caught;
+}
+
+void signals_stopping(void)
+{
+	u64 none = 0;
+
+	__atomic_compare_exchange_n(&stop_ns, &none, clock_ns(CLOCK_MONOTONIC), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void on_record(void *arg, const u8 *data, u32 len)
+{
+	struct session *s = arg;
+	struct rec_head head;
+	const struct rec *rec;
+
+	if (s->ignoring || s->out.write_err)
+		return;
+	if (len < sizeof(head)) {
+		s->bad_records++;
+		return;
+	}
+	memcpy(&head, data, sizeof(head));
+	if (head.id >= s->image->recs.cnt || len < s->image->recs.at[head.id]->fixed_sz) {
+		s->bad_records++;
+		return;
+	}
+	rec = s->image->recs.at[head.id];
+	rec->fn->event(s, rec, data, len);
+}
+
+void session_drain(struct session *s)
+{
+	s->obj->ops->consume(s->obj, on_record, s);
+	if (s->flushes)
+		out_flush(&s->out);
+	if (s->out.write_err)
+		s->exiting = true;
+}
+
+void session_exit(struct session *s, int code)
+{
+	s->exiting = true;
+	s->ignoring = true;
+	if (!s->exit_called)
+		s->exit_code = code;
+	s->exit_called = true;
+}
+
+/* Tells of events that were lost since the last time. Returns after how many milliseconds to come back, -1: no need. */
+static int report_lost(struct session *s)
+{
+	u64 lost, now;
+
+	if (!s->head)
+		return -1;
+	lost = __atomic_load_n(&s->head->lost_events, __ATOMIC_RELAXED);
+	if (lost <= s->lost_reported)
+		return -1;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (s->last_lost_ns && now - s->last_lost_ns < LOST_REPORT_NS)
+		return (int)((LOST_REPORT_NS - (now - s->last_lost_ns)) / 1000000) + 1;
+	s->out.sink->lost(&s->out, lost - s->lost_reported);
+	if (s->flushes)
+		out_flush(&s->out);
+	s->lost_reported = lost;
+	s->last_lost_ns = now;
+	return -1;
+}
+
+void loop_run(struct loop *l)
+{
+	struct session *s = l->s;
+	int ring_fd = s->obj->ops->poll_fd(s->obj);
+	struct pollfd fds[] = {
+		{ .fd = wake_fd, .events = POLLIN },
+		{ .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
+		{ .fd = l->pid_fd, .events = POLLIN },
+	};
+	u64 last_wake = 0;
+
+	for (;;) {
+		int timeout;
+
+		session_drain(s);
+		timeout = report_lost(s);
+		if (caught)
+			s->exiting = true;
+		if (s->exiting || l->is_brief)
+			break;
+		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
+			BUG("poll: %s", strerror(errno));
+		if (fds[2].revents)
+			s->exiting = true; /* what it caused is drained at the end */
+		if (fds[1].revents && !s->exiting && !caught) {
+			/* Events that come one by one, each faster than the last one was handled, would cost a wake-up each. */
+			u64 now = clock_ns(CLOCK_MONOTONIC);
+
+			if (now - last_wake < WAKE_GAP_NS) {
+				struct timespec nap = { .tv_nsec = (long)(WAKE_GAP_NS - (now - last_wake)) };
+
+				nanosleep(&nap, NULL);
+				now += (u64)nap.tv_nsec;
+			}
+			last_wake = now;
+		}
+	}
+}

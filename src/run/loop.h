@@ -1,0 +1,28 @@
+/* The inside of run/: signals, draining, the event loop. Only session.c and loop.c use it. */
+#pragma once
+
+#include "run/session.h"
+
+/* The first SIGINT, SIGTERM or SIGHUP asks for an orderly end; one that comes some time after the end began ends the process
+ * at once. Handlers, not a signalfd: commands that are started meanwhile must not inherit blocked signals, and a write that
+ * hangs in a full pipe must not make us immune. */
+int signals_begin(void); /* 0 or -errno */
+void signals_end(void);  /* as it was before */
+int signals_caught(void); /* which one, or 0 */
+void signals_stopping(void); /* the end has begun for another reason */
+
+/* Handles all records that are ready. */
+void session_drain(struct session *s);
+
+struct loop {
+	struct session *s;
+	int pid_fd;    /* of the process whose end ends us, or -1 */
+	bool is_brief; /* nothing will come but what is there */
+};
+/* Handles events until there is a reason to end. */
+void loop_run(struct loop *l);
+
+/* All maps in name order, as at the end. */
+void session_print_maps(struct session *s);
+
+u64 clock_ns(int clock);

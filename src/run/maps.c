@@ -1,0 +1,164 @@
+/* What print(), clear() and zero() do to a map of the script, and the maps at the end. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "run/agg.h"
+#include "run/mapread.h"
+#include "run/session.h"
+
+static void complain(struct session *s, const struct map *m, const char *what, int err)
+{
+	char *msg = xasprintf("cannot %s map %s: %s", what, m->name, strerror(-err));
+
+	out_message(&s->out, DIAG_WARNING, s->c->diag, &m->first_use, msg);
+	free(msg);
+}
+
+void session_print_map(struct session *s, const struct map *m, s64 top, s64 div)
+{
+	struct map_snap snap;
+	int err = map_snap_read(&snap, s->obj, m, top, div);
+
+	if (err) {
+		complain(s, m, "read", err);
+		return;
+	}
+	map_snap_default(&snap, m);
+	s->out.sink->map(&s->out, &snap.view);
+	map_snap_release(&snap);
+}
+
+void session_print_key(struct session *s, const struct map *m, const void *key)
+{
+	struct map_snap snap;
+	int err = map_snap_read_key(&snap, s->obj, m, key);
+
+	if (err) {
+		complain(s, m, "read", err);
+		return;
+	}
+	s->out.sink->map(&s->out, &snap.view);
+	map_snap_release(&snap);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp((*(struct map *const *)a)->name, (*(struct map *const *)b)->name);
+}
+
+void session_print_maps(struct session *s)
+{
+	u32 cnt = s->c->maps.cnt;
+	struct map **maps;
+
+	s->out.sink->before_maps(&s->out);
+	if (!cnt)
+		return;
+	maps = xrealloc(NULL, cnt * sizeof(*maps));
+	memcpy(maps, s->c->maps.at, cnt * sizeof(*maps));
+	qsort(maps, cnt, sizeof(*maps), compare_names);
+	for (u32 i = 0; i < cnt && !s->out.write_err; i++) {
+		struct map_snap snap;
+		int err;
+
+		if (!maps[i]->val)
+			continue; /* declared, never used */
+		err = map_snap_read(&snap, s->obj, maps[i], 0, 0);
+		if (err) {
+			complain(s, maps[i], "read", err);
+			continue;
+		}
+		if (snap.view.cnt)
+			s->out.sink->map(&s->out, &snap.view);
+		map_snap_release(&snap);
+	}
+	free(maps);
+}
+
+/* Programs may be updating the memory: what fits one access is exchanged by one. */
+static void zero_memory(u8 *p, u32 size)
+{
+	while (size) {
+		u32 n = 1;
+
+		if (((uintptr_t)p & 7) == 0 && size >= 8) {
+			__atomic_exchange_n((u64 *)p, 0, __ATOMIC_SEQ_CST);
+			n = 8;
+		} else if (((uintptr_t)p & 3) == 0 && size >= 4) {
+			__atomic_exchange_n((u32 *)p, 0, __ATOMIC_SEQ_CST);
+			n = 4;
+		} else {
+			__atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST);
+		}
+		p += n;
+		size -= n;
+	}
+}
+
+/* min and max are {rank, is_set}: going upwards clears the rank first. An update between the two leaves a rank that is not
+ * set, which is no value; the other way round it would leave a set rank of 0, which is a wrong one. */
+static void zero_scalar(struct session *s, const struct map *m, bool keep_set)
+{
+	u32 size = type_is_agg(m->val) ? agg_cpu_size(m->val) : m->val->size;
+	struct map_snap snap;
+	struct scalar_place p;
+	bool was_set;
+
+	if (!map_scalar_place(s->obj, m, &p) || map_snap_read(&snap, s->obj, m, 0, 0))
+		return;
+	was_set = snap.view.cnt;
+	map_snap_release(&snap);
+	if (p.flag && !keep_set)
+		__atomic_store_n(p.flag, 0, __ATOMIC_RELEASE);
+	for (u32 cpu = 0; cpu < p.cpu_cnt; cpu++)
+		zero_memory(p.value + (size_t)cpu * p.stride, size);
+	if (p.flag && keep_set && was_set)
+		__atomic_store_n(p.flag, 1, __ATOMIC_RELEASE); /* an aggregation of nothing would look unset */
+}
+
+static bool is_scalar(const struct map *m)
+{
+	return m->storage == MAP_SCALAR || m->storage == MAP_SCALAR_PERCPU;
+}
+
+void session_clear_map(struct session *s, const struct map *m)
+{
+	const struct object_ops *ops = s->obj->ops;
+	struct map_dump d = {};
+	int err;
+
+	if (is_scalar(m)) {
+		zero_scalar(s, m, false);
+		return;
+	}
+	err = ops->map_read(s->obj, m->image_map, &d);
+	for (u32 i = 0; !err && i < d.cnt; i++) {
+		err = ops->map_delete(s->obj, m->image_map, d.keys + (size_t)i * d.key_sz);
+		if (err == -ENOENT)
+			err = 0; /* a program was faster */
+	}
+	if (err)
+		complain(s, m, "clear", err);
+	map_dump_release(&d);
+}
+
+void session_zero_map(struct session *s, const struct map *m)
+{
+	const struct object_ops *ops = s->obj->ops;
+	struct map_dump d = {};
+	u8 *zero;
+	int err;
+
+	if (is_scalar(m)) {
+		zero_scalar(s, m, true);
+		return;
+	}
+	err = ops->map_read(s->obj, m->image_map, &d);
+	zero = xzalloc(d.stride);
+	for (u32 i = 0; !err && i < d.cnt; i++)
+		err = ops->map_update(s->obj, m->image_map, d.keys + (size_t)i * d.key_sz, zero);
+	if (err)
+		complain(s, m, "zero", err);
+	free(zero);
+	map_dump_release(&d);
+}

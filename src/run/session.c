@@ -1,0 +1,412 @@
+/* A run from begin to the printed maps:
+ *
+ *   output → signals → load → begin → attach → "Attached" → resume the child → events → detach → end → maps → losses
+ *
+ * Records of begin are handled after attaching, as elsewhere, so that "Attached" is the first thing that a reader of JSON sees.
+ */
+#include "run/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe/provider.h"
+#include "run/child.h"
+#include "run/loop.h"
+
+#define OUT_BUF_SZ (64 << 10)
+#define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
+
+struct run {
+	struct session s;
+	const struct session_opts *opts;
+	struct attach_ctx attach;
+	FILE *own_file;  /* -o */
+	u32 diag_seen;   /* messages of the diag that were printed, or are not ours */
+	int pid_fd;      /* -p */
+};
+
+static char out_buf[OUT_BUF_SZ]; /* a stdio buffer has to live as long as stdout */
+
+static PRINTF_LIKE(2, 3) void fail(struct run *r, const char *fmt, ...)
+{
+	struct sbuf b = {};
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	out_message(&r->s.out, DIAG_ERROR, NULL, NULL, sbuf_str(&b));
+	sbuf_release(&b);
+}
+
+static PRINTF_LIKE(3, 4) void warn_at(struct run *r, const struct span *at, const char *fmt, ...)
+{
+	struct sbuf b = {};
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	out_message(&r->s.out, DIAG_WARNING, r->s.c->diag, at, sbuf_str(&b));
+	sbuf_release(&b);
+}
+
+/* What loading or attaching had to say. */
+static void print_new_messages(struct run *r)
+{
+	const struct diag *d = r->s.c->diag;
+	struct sbuf text = {};
+
+	for (; r->diag_seen < d->msgs.cnt; r->diag_seen++) {
+		struct diag one = *d;
+
+		one.msgs.at = &d->msgs.at[r->diag_seen];
+		one.msgs.cnt = 1;
+		diag_print(&one, one.msgs.at->level, r->s.out.colour, &text);
+	}
+	if (text.len) {
+		out_flush(&r->s.out);
+		fwrite(text.s, 1, text.len, r->s.out.err);
+		fflush(r->s.out.err);
+	}
+	sbuf_release(&text);
+}
+
+static bool open_output(struct run *r)
+{
+	const struct session_opts *o = r->opts;
+	const char *mode = o->buffering ? o->buffering : "line", *format = o->format ? o->format : "text";
+	struct out *out = &r->s.out;
+
+	out->file = stdout;
+	out->err = stderr;
+	out->colour = o->colour;
+	out->sink = sink_find(format);
+	if (!out->sink) {
+		fail(r, "there is no output format '%s'", format);
+		return false;
+	}
+	if (!str_eq(mode, "line") && !str_eq(mode, "full") && !str_eq(mode, "none")) {
+		fail(r, "there is no buffering mode '%s': line, full or none", mode);
+		return false;
+	}
+	if (o->output_path) {
+		r->own_file = fopen(o->output_path, "we");
+		if (!r->own_file) {
+			fail(r, "cannot write to %s: %s", o->output_path, strerror(errno));
+			return false;
+		}
+		out->file = r->own_file;
+	}
+	/* "line" is a full buffer that is flushed after each batch of events: nobody sees the difference, but one write()
+	 * serves many lines. */
+	r->s.flushes = str_eq(mode, "line");
+	if (str_eq(mode, "none"))
+		setvbuf(out->file, NULL, _IONBF, 0);
+	else
+		setvbuf(out->file, out_buf, _IOFBF, sizeof(out_buf));
+	return true;
+}
+
+static void set_clocks(struct session *s)
+{
+	u64 before = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_BOOTTIME);
+
+	s->out.naming.boot_to_real_ns = (s64)(real - (before + (after - before) / 2));
+	if (s->head)
+		s->head->start_ns = after;
+}
+
+static bool open_pid(struct run *r)
+{
+	if (!r->opts->pid)
+		return true;
+	r->pid_fd = (int)syscall(SYS_pidfd_open, r->opts->pid, 0);
+	if (r->pid_fd >= 0)
+		return true;
+	fail(r, "cannot trace process %u: %s", r->opts->pid, errno == ESRCH ? "there is no such process" : strerror(errno));
+	return false;
+}
+
+static u32 flags_of(const struct run *r, u32 prog)
+{
+	return r->s.image->progs.at[prog].unit->provider->flags;
+}
+
+static bool run_prog(struct run *r, u32 prog)
+{
+	int err = r->s.obj->ops->prog_run(r->s.obj, prog);
+
+	if (!err)
+		return true;
+	if (r->diag_seen == r->s.c->diag->msgs.cnt)
+		fail(r, "cannot run the program of %s: %s", r->s.image->progs.at[prog].unit->provider->name, strerror(-err));
+	print_new_messages(r);
+	return false;
+}
+
+/* begin or end. */
+static bool run_self(struct run *r, bool is_end)
+{
+	for (u32 i = 0; i < r->s.image->progs.cnt; i++) {
+		u32 flags = flags_of(r, i);
+
+		if (!(flags & PROV_SELF) || !(flags & PROV_END) == is_end)
+			continue;
+		if (!run_prog(r, i))
+			return false;
+		if (is_end || r->opts->use_vm)
+			session_drain(&r->s);
+	}
+	return true;
+}
+
+static bool has_others(const struct run *r)
+{
+	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
+		if (!(flags_of(r, i) & PROV_SELF))
+			return true;
+	return false;
+}
+
+static void raise_fd_limit(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == lim.rlim_max)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim); /* if not: attaching says what is missing */
+}
+
+/* Attaches unit i if it is one of those. Adds to *cnt. */
+static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
+{
+	const struct unit *u = r->s.image->progs.at[i].unit;
+	struct object *obj = r->s.obj;
+	int n;
+
+	if ((u->provider->flags & PROV_SELF) || !(u->provider->flags & PROV_REVERSE) == is_reverse)
+		return true;
+	if (signals_caught())
+		return false;
+	n = u->provider->attach(&r->attach, u, obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i));
+	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
+		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
+	print_new_messages(r);
+	if (n < 0)
+		return false;
+	*cnt += (u32)n;
+	return true;
+}
+
+static bool attach_all(struct run *r, u32 *cnt)
+{
+	u32 prog_cnt = r->s.image->progs.cnt;
+
+	*cnt = 0;
+	if (r->s.c->sites.cnt > MANY_SITES)
+		raise_fd_limit();
+	for (u32 i = prog_cnt; i-- > 0;)
+		if (!attach_one(r, i, true, cnt))
+			return false;
+	for (u32 i = 0; i < prog_cnt; i++)
+		if (!attach_one(r, i, false, cnt))
+			return false;
+	for (u32 i = 0; i < prog_cnt; i++)
+		if (flags_of(r, i) & PROV_SELF)
+			*cnt += r->s.image->progs.at[i].unit->site_cnt;
+	if (!*cnt) {
+		fail(r, "Attachment failed for all probes.");
+		return false;
+	}
+	return true;
+}
+
+static void detach_all(struct run *r)
+{
+	while (r->attach.fds.cnt)
+		close(r->attach.fds.at[--r->attach.fds.cnt]);
+	vec_free(&r->attach.fds);
+}
+
+/* Loading, attaching and detaching is all there is to a dry run. */
+static bool trace(struct run *r)
+{
+	struct child *child = r->opts->child;
+	struct loop loop = { .s = &r->s, .pid_fd = child ? child->pid_fd : r->pid_fd };
+	struct sbuf why = {};
+	u32 cnt;
+
+	if (!r->opts->dry_run && !run_self(r, false))
+		return false;
+	if (!attach_all(r, &cnt))
+		return false;
+	if (r->opts->dry_run)
+		return true;
+	if (!r->opts->quiet) {
+		r->s.out.sink->attached(&r->s.out, cnt);
+		if (r->s.flushes)
+			out_flush(&r->s.out);
+	}
+	if (child && child_resume(child, &why)) {
+		fail(r, "%s", sbuf_str(&why));
+		sbuf_release(&why);
+		return false;
+	}
+	/* A script of begin and end only has nothing to wait for, unless there is a process whose end it was asked to wait
+	 * for. */
+	loop.is_brief = !has_others(r) && loop.pid_fd < 0;
+	loop_run(&loop);
+	signals_stopping();
+	detach_all(r);
+	session_drain(&r->s);
+	return true;
+}
+
+/* In the interpreter nothing is attached: each program runs once. */
+static bool trace_in_vm(struct run *r)
+{
+	if (r->opts->dry_run)
+		return true;
+	if (!run_self(r, false))
+		return false;
+	for (u32 i = 0; i < r->s.image->progs.cnt && !r->s.exiting && !signals_caught(); i++) {
+		if (flags_of(r, i) & PROV_SELF)
+			continue;
+		if (!run_prog(r, i))
+			return false;
+		session_drain(&r->s);
+	}
+	return true;
+}
+
+static void report_losses(struct run *r)
+{
+	struct session *s = &r->s;
+	const u8 *data = (const u8 *)s->head;
+
+	if (s->bad_records)
+		warn_at(r, NULL, "%llu events were not what was expected and are not shown; this is a bug in sonde",
+			(unsigned long long)s->bad_records);
+	if (!s->head)
+		return;
+	vec_for(it, &s->c->maps) {
+		const struct map *m = *it;
+		u64 lost = 0;
+
+		if (m->lost_off)
+			memcpy(&lost, data + m->lost_off, sizeof(lost));
+		if (lost)
+			warn_at(r, &m->first_use,
+				"map %s was full: %llu update%s lost; raise max_map_keys (it has room for %u keys)", m->name,
+				(unsigned long long)lost, lost == 1 ? " was" : "s were", m->max_entries);
+	}
+	if (s->head->scratch_busy)
+		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
+			(unsigned long long)s->head->scratch_busy);
+	if (s->head->lost_ctrl)
+		warn_at(r, NULL, "%llu calls of exit, print, clear or zero were lost: the buffer was full; raise perf_rb_pages",
+			(unsigned long long)s->head->lost_ctrl);
+	if (s->head->lost_events)
+		warn_at(r, NULL, "Total lost event count: %llu", (unsigned long long)s->head->lost_events);
+}
+
+/* After tracing: end, maps, losses. */
+static bool finish(struct run *r)
+{
+	struct session *s = &r->s;
+	bool ok;
+
+	s->ignoring = false;
+	if (s->head)
+		s->head->exiting = 0; /* what end sends is wanted again */
+	ok = run_self(r, true);
+	if (r->s.c->config.print_maps_on_exit && !s->out.write_err)
+		session_print_maps(s);
+	out_flush(&s->out);
+	report_losses(r);
+	return ok;
+}
+
+/* Closes the output and says what went wrong with it; a reader that went away is no error. */
+static bool close_output(struct run *r)
+{
+	struct out *out = &r->s.out;
+
+	if (!out->file)
+		return true;
+	out_flush(out);
+	if (r->own_file && fclose(r->own_file) && !out->write_err)
+		out->write_err = errno;
+	r->own_file = NULL;
+	if (!out->write_err || out->write_err == EPIPE)
+		return true;
+	fprintf(out->err, "ERROR: cannot write to %s: %s\n", r->opts->output_path ? r->opts->output_path : "the output",
+		strerror(out->write_err));
+	return false;
+}
+
+static int run(struct compile *c, struct object *obj, const struct session_opts *opts)
+{
+	struct run r = {
+		.s = { .c = c, .image = c->image, .out.naming = opts->naming, .is_verbose = opts->verbose,
+		       .is_quiet = opts->quiet, .is_dry_run = opts->dry_run },
+		.opts = opts,
+		.attach = { .c = c, .diag = c->diag, .verbose = opts->verbose },
+		.diag_seen = c->diag->msgs.cnt,
+		.pid_fd = -1,
+	};
+	struct object *own = NULL;
+	bool ok = false;
+
+	r.s.out.naming.compile = c;
+	r.attach.filter_pid = opts->pid ? opts->pid : opts->child ? (u32)opts->child->pid : 0;
+	if (!open_output(&r) || !open_pid(&r) || signals_begin())
+		goto out;
+	if (!obj) {
+		own = opts->use_vm ? vm_object_load(c->image, c->diag) : kern_object_load(c->image, c->diag, opts->verbose);
+		print_new_messages(&r);
+		obj = own;
+	}
+	if (!obj)
+		goto out;
+	r.s.obj = obj;
+	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
+	set_clocks(&r.s);
+	ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
+	signals_stopping();
+	detach_all(&r);
+	if (opts->child)
+		child_kill(opts->child);
+	if (ok && !opts->dry_run)
+		ok = finish(&r);
+out:
+	if (opts->child)
+		child_kill(opts->child);
+	if (!close_output(&r))
+		ok = false;
+	if (own)
+		own->ops->free(own);
+	signals_end();
+	if (r.pid_fd >= 0)
+		close(r.pid_fd);
+	sbuf_release(&r.s.text);
+	sbuf_release(&r.s.whole);
+	sbuf_release(&r.s.out.buf);
+	return ok ? r.s.exit_code & 0xff : 1;
+}
+
+int session_run(struct compile *c, const struct session_opts *opts)
+{
+	return run(c, NULL, opts);
+}
+
+int session_run_object(struct compile *c, struct object *obj, const struct session_opts *opts)
+{
+	return run(c, obj, opts);
+}

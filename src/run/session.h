@@ -1,0 +1,67 @@
+/* A running script: the loaded object, where output goes, and what has to happen when events arrive. */
+#pragma once
+
+#include "bpf/image.h"
+#include "out/sink.h"
+#include "run/object.h"
+
+struct child;
+
+struct session {
+	struct compile *c;
+	const struct image *image;
+	struct object *obj;
+	struct out out;
+	bool exiting;      /* exit() was seen, or a signal, or the child ended */
+	int exit_code;
+	bool is_verbose, is_quiet, is_dry_run;
+	u64 lost_reported; /* how many lost events were shown already */
+	struct sbuf text;  /* scratch of event handlers */
+	struct sbuf whole; /* scratch of session_field_whole() */
+	bool exit_called;  /* exit() was seen: exit_code is decided */
+	bool ignoring;     /* later records are of no interest, until `end` runs */
+	u64 bad_records;   /* records that were not what their layout says */
+	u64 last_lost_ns;  /* when lost events were shown */
+	bool flushes;      /* -B line: output is flushed after each batch of events */
+	struct data_head *head; /* shared with the programs; NULL: the object has none */
+};
+
+/* The whole run, from begin to the printed maps. Returns the exit status. What goes wrong on the way is printed, also what was
+ * added to the compilation's diag since the call; older messages are the caller's to print. The child is resumed here and
+ * ended, but not freed. */
+struct session_opts {
+	bool verbose, quiet, dry_run, use_vm;
+	const char *output_path;  /* -o */
+	const char *format;       /* -f; NULL: text */
+	const char *buffering;    /* -B: line, full, none; NULL: line */
+	const char *cmd;          /* -c */
+	u32 pid;                  /* -p */
+	struct child *child;      /* started, waiting; NULL */
+	bool colour;              /* messages on stderr are coloured */
+	struct naming naming;     /* how addresses are named: ksym, usym, self; the rest is filled in */
+};
+int session_run(struct compile *c, const struct session_opts *opts);
+/* The same with an object that is loaded already, which stays the caller's. Providers attach what ops->prog_fd() gives. */
+int session_run_object(struct compile *c, struct object *obj, const struct session_opts *opts);
+
+/* For the event() hooks of functions. data is the whole record, its head included, as the offsets of its fields count. */
+/* Field i of a record: its type and bytes (variable ones are found in the tail). False if the record is too short. Variable
+ * fields hold as many bytes of the value as are in use: a string up to and with its NUL (if there is one), a buffer its length
+ * and the bytes that it counts. */
+bool session_field(const struct rec *rec, const u8 *data, u32 len, u32 i, const u8 **bytes, u32 *byte_cnt);
+/* The same with all bytes that the type has: what was not sent is zero. Valid until the next call. */
+bool session_field_whole(struct session *s, const struct rec *rec, const u8 *data, u32 len, u32 i, const u8 **bytes);
+/* A scalar field, extended to 64 bits. */
+bool session_field_int(const struct rec *rec, const u8 *data, u32 len, u32 i, u64 *v);
+/* print(value): field i through the sink. */
+void session_print_value(struct session *s, const struct rec *rec, const u8 *data, u32 len, u32 i);
+/* Appends the record's printf text. Conversions take the fields in order. */
+void session_format(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out);
+/* print(@m, top, div); 0: neither. */
+void session_print_map(struct session *s, const struct map *m, s64 top, s64 div);
+/* print(@m[k]): the value alone, as it is now. key has the map's key type. */
+void session_print_key(struct session *s, const struct map *m, const void *key);
+void session_clear_map(struct session *s, const struct map *m);
+void session_zero_map(struct session *s, const struct map *m);
+/* exit(code): the first one decides. */
+void session_exit(struct session *s, int code);

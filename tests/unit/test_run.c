@@ -1,0 +1,625 @@
+/* Reading, sorting and changing maps, the -c command, and whole runs, with a made-up object in place of the kernel. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "fn/fn.h"
+#include "out_check.h"
+#include "probe/provider.h"
+#include "run/agg.h"
+#include "run/child.h"
+#include "run/mapread.h"
+
+struct fake {
+	struct object base;
+	_Alignas(64) u8 data[SHARED_SZ + 4 * CPU_SZ];
+	struct map_dump hash;
+	u32 deleted, updated;
+	int read_err;
+	vec(struct sbuf) ring;
+	int ring_fd;
+	void (*on_run)(struct fake *f, u32 prog);
+};
+
+static void *fake_mem(struct object *o, u32 map)
+{
+	return map == MAP_IDX_DATA ? ((struct fake *)o)->data : NULL;
+}
+
+static int fake_read(struct object *o, u32 map, struct map_dump *d)
+{
+	struct fake *f = (struct fake *)o;
+
+	(void)map;
+	if (f->read_err)
+		return f->read_err;
+	*d = f->hash;
+	if (!d->cnt)
+		return 0;
+	d->keys = memcpy(xzalloc((size_t)d->cnt * d->key_sz + 1), f->hash.keys, (size_t)d->cnt * d->key_sz);
+	d->values = memcpy(xzalloc((size_t)d->cnt * d->stride + 1), f->hash.values, (size_t)d->cnt * d->stride);
+	return 0;
+}
+
+static int fake_find(struct fake *f, const void *key)
+{
+	for (u32 i = 0; i < f->hash.cnt; i++)
+		if (!memcmp(f->hash.keys + i * f->hash.key_sz, key, f->hash.key_sz))
+			return (int)i;
+	return -ENOENT;
+}
+
+static int fake_lookup(struct object *o, u32 map, const void *key, void *value)
+{
+	struct fake *f = (struct fake *)o;
+	int i = fake_find(f, key);
+
+	(void)map;
+	if (i >= 0)
+		memcpy(value, f->hash.values + (u32)i * f->hash.stride, f->hash.stride);
+	return MIN(i, 0);
+}
+
+static int fake_delete(struct object *o, u32 map, const void *key)
+{
+	(void)map;
+	((struct fake *)o)->deleted++;
+	return fake_find((struct fake *)o, key) < 0 ? -ENOENT : 0;
+}
+
+static int fake_update(struct object *o, u32 map, const void *key, const void *value)
+{
+	struct fake *f = (struct fake *)o;
+	int i = fake_find(f, key);
+
+	(void)map;
+	f->updated++;
+	if (i >= 0)
+		memcpy(f->hash.values + (u32)i * f->hash.stride, value, f->hash.stride);
+	return MIN(i, 0);
+}
+
+static int fake_consume(struct object *o, object_record_fn fn, void *arg)
+{
+	struct fake *f = (struct fake *)o;
+	u32 cnt = f->ring.cnt;
+	u64 n;
+
+	for (u32 i = 0; i < cnt; i++) {
+		fn(arg, (u8 *)f->ring.at[i].s, (u32)f->ring.at[i].len);
+		sbuf_release(&f->ring.at[i]);
+	}
+	f->ring.cnt = 0;
+	if (f->ring_fd >= 0 && read(f->ring_fd, &n, sizeof(n)) < 0)
+		n = 0; /* it was empty */
+	return (int)cnt;
+}
+
+static int fake_poll_fd(struct object *o)
+{
+	return ((struct fake *)o)->ring_fd;
+}
+
+static int fake_run(struct object *o, u32 prog)
+{
+	((struct fake *)o)->on_run((struct fake *)o, prog);
+	return 0;
+}
+
+static int fake_prog_fd(struct object *o, u32 prog)
+{
+	(void)o;
+	return 1000 + (int)prog;
+}
+
+static const struct object_ops fake_ops = {
+	.name = "fake",
+	.prog_run = fake_run,
+	.map_mem = fake_mem,
+	.map_read = fake_read,
+	.map_lookup = fake_lookup,
+	.map_delete = fake_delete,
+	.map_update = fake_update,
+	.consume = fake_consume,
+	.poll_fd = fake_poll_fd,
+	.prog_fd = fake_prog_fd,
+};
+static void fake_init(struct fake *f)
+{
+	*f = (struct fake){ .base = { &fake_ops, &image }, .ring_fd = -1 };
+}
+
+static void fake_add(struct fake *f, u32 key_sz, const void *key, u32 value_sz, u32 cpus, const void *values)
+{
+	struct map_dump *d = &f->hash;
+
+	d->key_sz = key_sz;
+	d->value_sz = value_sz;
+	d->cpu_cnt = cpus;
+	d->stride = value_sz * cpus;
+	d->keys = xrealloc(d->keys, (size_t)(d->cnt + 1) * key_sz);
+	d->values = xrealloc(d->values, (size_t)(d->cnt + 1) * d->stride);
+	memcpy(d->keys + (size_t)d->cnt * key_sz, key, key_sz);
+	memcpy(d->values + (size_t)d->cnt * d->stride, values, d->stride);
+	d->cnt++;
+}
+
+#define CHECK_MAP(format, map, top, div, want) \
+	do { \
+		const char *got_; \
+		session.out.sink = sink_find(format); \
+		session_print_map(&session, map, top, div); \
+		got_ = written(); \
+		CHECK_TEXT(got_, want); \
+		CHECK(str_eq(format, "text") || json_valid(got_)); \
+	} while (0)
+
+static void test_hash_maps(void)
+{
+	struct map m = { .name = "@x", .key = &type_s64, .val = &type_s64, .has_key = true, .storage = MAP_HASH };
+	const struct type *key2 = type_tuple(&arena, (const struct type *[]){ type_string(&arena, 8), &type_s32 }, NULL, 2);
+	struct { char s[8]; s32 n; } k2;
+	struct fake f;
+
+	fake_init(&f);
+	session_open(&f.base, "text");
+	CHECK_MAP("text", &m, 0, 0, "");
+	CHECK_MAP("json", &m, 0, 0, "");
+	fake_add(&f, 8, &(s64){ 5 }, 8, 1, &(s64){ 1 });
+	fake_add(&f, 8, &(s64){ 6 }, 8, 1, &(s64){ 3 });
+	fake_add(&f, 8, &(s64){ 7 }, 8, 1, &(s64){ -2 });
+	fake_add(&f, 8, &(s64){ 256 }, 8, 1, &(s64){ 1 });
+	fake_add(&f, 8, &(s64){ -1 }, 8, 1, &(s64){ 1 });
+	CHECK_MAP("text", &m, 0, 0, "@x[7]: -2\n@x[-1]: 1\n@x[5]: 1\n@x[256]: 1\n@x[6]: 3\n");
+	CHECK_MAP("text", &m, 2, 0, "@x[256]: 1\n@x[6]: 3\n");
+	CHECK_MAP("text", &m, 100, 2, "@x[7]: -1\n@x[-1]: 0\n@x[5]: 0\n@x[256]: 0\n@x[6]: 1\n");
+	CHECK_MAP("json", &m, 2, 0, "{\"type\": \"map\", \"data\": {\"@x\": {\"256\": 1, \"6\": 3}}}\n");
+	m.val = &type_bool; /* one byte of it; not sorted by value */
+	CHECK_MAP("text", &m, 0, 0, "@x[-1]: true\n@x[5]: true\n@x[6]: true\n@x[7]: true\n@x[256]: true\n");
+	m.val = &type_s64;
+	session_print_key(&session, &m, &(s64){ 6 });
+	session_print_key(&session, &m, &(s64){ 66 });
+	CHECK_TEXT(written(), "3\n0\n");
+	session_clear_map(&session, &m);
+	CHECK(f.deleted == 5);
+	session_zero_map(&session, &m);
+	CHECK(f.updated == 5);
+	CHECK_MAP("text", &m, 0, 0, "@x[-1]: 0\n@x[5]: 0\n@x[6]: 0\n@x[7]: 0\n@x[256]: 0\n");
+	f.read_err = -EPERM;
+	CHECK_MAP("text", &m, 0, 0, "");
+	CHECK(strstr(written_err(), "WARNING: cannot read map @x: Operation not permitted\n"));
+	map_dump_release(&f.hash);
+
+	/* bpftrace 0.17: @c["b",1]=(1,2); @c["a",2]=(1,2); @c["a",1]=(1,1); print(@c); */
+	fake_init(&f);
+	m = (struct map){ .name = "@c", .key = key2, .val = type_string(&arena, 8), .has_key = true, .storage = MAP_HASH };
+	memset(&k2, 0, sizeof(k2));
+	strcpy(k2.s, "b"), k2.n = 1;
+	fake_add(&f, 12, &k2, 8, 1, "one\0\0\0\0");
+	strcpy(k2.s, "a"), k2.n = 2;
+	fake_add(&f, 12, &k2, 8, 1, "two\0\0\0\0");
+	k2.n = -1;
+	fake_add(&f, 12, &k2, 8, 1, "a \"q\"\0\0");
+	strcpy(k2.s, "a b"), k2.n = 0;
+	fake_add(&f, 12, &k2, 8, 1, "four\0\0\0");
+	CHECK_MAP("text", &m, 0, 0, "@c[a, -1]: a \"q\"\n@c[a, 2]: two\n@c[a b, 0]: four\n@c[b, 1]: one\n");
+	CHECK_MAP("json", &m, 0, 0,
+		  "{\"type\": \"map\", \"data\": {\"@c\": {\"a,-1\": \"a \\\"q\\\"\", "
+		  "\"a,2\": \"two\", \"a b,0\": \"four\", \"b,1\": \"one\"}}}\n");
+	CHECK_MAP("text", &m, 1, 0, "@c[b, 1]: one\n");
+	map_dump_release(&f.hash);
+	session_close();
+}
+
+static void test_percpu_maps(void)
+{
+	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH_PERCPU };
+	const struct type *hist = type_hist(&arena, 0);
+	u64 *counts = xzalloc(3 * hist->size);
+	u32 n = hist->hist.bucket_cnt;
+	struct fake f;
+
+	fake_init(&f);
+	session_open(&f.base, "text");
+	fake_add(&f, 4, &(u32){ 1 }, 16, 3, (u64[]){ 9, 1, 0, 0, 0, 0 });
+	fake_add(&f, 4, &(u32){ 2 }, 16, 3, (u64[]){ 2, 1, 4, 1, 0, 0 });
+	m.val = type_agg(&arena, T_STATS, false);
+	CHECK_MAP("text", &m, 0, 0,
+		  "@s[2]: { .count = 2, .average = 3, .total = 6 }\n@s[1]: { .count = 1, .average = 9, .total = 9 }\n");
+	CHECK_MAP("text", &m, 1, 2, "@s[1]: { .count = 1, .average = 4, .total = 9 }\n");
+	CHECK_MAP("json", &m, 1, 0,
+		  "{\"type\": \"stats\", \"data\": {\"@s\": {\"1\": {\"count\": 1, \"average\": 9, \"total\": 9}}}}\n");
+	m.val = type_agg(&arena, T_AVG, false);
+	CHECK_MAP("text", &m, 0, 0, "@s[2]: 3\n@s[1]: 9\n");
+	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@s\": {\"2\": 3, \"1\": 9}}}\n");
+	session_print_key(&session, &m, &(u32){ 2 });
+	CHECK_TEXT(written(), "{\"type\": \"value\", \"data\": 3}\n");
+	map_dump_release(&f.hash);
+
+	fake_init(&f);
+	m.val = type_agg(&arena, T_MIN, true);
+	fake_add(&f, 4, &(u32){ 1 }, 16, 2, (u64[]){ agg_rank(true, true, 5), 1, 0, 0 });
+	fake_add(&f, 4, &(u32){ 2 }, 16, 2, (u64[]){ agg_rank(true, true, -5), 1, agg_rank(true, true, 2), 1 });
+	fake_add(&f, 4, &(u32){ 3 }, 16, 2, (u64[4]){}); /* after zero() */
+	session.obj = &f.base;
+	CHECK_MAP("text", &m, 0, 0, "@s[2]: -5\n@s[3]: 0\n@s[1]: 5\n");
+	map_dump_release(&f.hash);
+
+	fake_init(&f);
+	m.val = hist;
+	m.name = "@h";
+	counts[3] = 3;
+	counts[n + 4] = 2;
+	fake_add(&f, 4, &(u32){ 1 }, hist->size, 3, counts);
+	memset(counts, 0, 3 * hist->size);
+	counts[2 * n + 12] = 4;
+	fake_add(&f, 4, &(u32){ 2 }, hist->size, 3, counts);
+	CHECK_MAP("text", &m, 0, 0,
+		  "@h[2]:\n[1K, 2K)               4 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n"
+		  "@h[1]:\n[2, 4)                 3 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n"
+		  "[4, 8)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@                  |\n\n");
+	CHECK_MAP("json", &m, 1, 0,
+		  "{\"type\": \"hist\", \"data\": {\"@h\": {\"1\": "
+		  "[{\"min\": 2, \"max\": 3, \"count\": 3},{\"min\": 4, \"max\": 7, \"count\": 2}]}}}\n");
+	map_dump_release(&f.hash);
+	free(counts);
+	session_close();
+}
+
+static void test_scalar_maps(void)
+{
+	struct map m = { .name = "@x", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 64, .flag_off = 128 };
+	struct map_snap snap;
+	struct fake f;
+	u64 *cpu[4];
+
+	fake_init(&f);
+	for (u32 i = 0; i < 4; i++)
+		cpu[i] = (u64 *)(f.data + SHARED_SZ + i * CPU_SZ + 16);
+	session_open(&f.base, "text");
+	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
+	map_snap_release(&snap);
+	CHECK_MAP("text", &m, 0, 0, "@x: 0\n"); /* print() of what was never set */
+	*(s64 *)(f.data + 64) = -5;
+	CHECK_MAP("text", &m, 0, 0, "@x: 0\n");
+	f.data[128] = 1;
+	CHECK_MAP("text", &m, 0, 0, "@x: -5\n");
+	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"map\", \"data\": {\"@x\": -5}}\n");
+	session_zero_map(&session, &m);
+	CHECK(f.data[128] == 1 && *(s64 *)(f.data + 64) == 0);
+	*(s64 *)(f.data + 64) = 7;
+	session_clear_map(&session, &m);
+	CHECK(f.data[128] == 0 && *(s64 *)(f.data + 64) == 0);
+
+	m.storage = MAP_SCALAR_PERCPU;
+	m.data_off = 16;
+	m.val = type_agg(&arena, T_COUNT, false);
+	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
+	map_snap_release(&snap);
+	*cpu[0] = 2, *cpu[3] = 40;
+	CHECK_MAP("text", &m, 0, 0, "@x: 42\n");
+	CHECK_MAP("text", &m, 0, 10, "@x: 4\n");
+	session_zero_map(&session, &m);
+	CHECK(*cpu[0] == 0 && *cpu[3] == 0);
+	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 1); /* zero is a value */
+	map_snap_release(&snap);
+	session_clear_map(&session, &m);
+	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
+	map_snap_release(&snap);
+
+	m.val = type_agg(&arena, T_SUM, true);
+	*cpu[1] = -3ull, *cpu[2] = 3;
+	f.data[128] = 1;
+	CHECK_MAP("text", &m, 0, 0, "@x: 0\n");
+	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 1);
+	map_snap_release(&snap);
+	session_clear_map(&session, &m);
+
+	m.val = type_agg(&arena, T_STATS, false);
+	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 0, .average = 0, .total = 0 }\n");
+	cpu[0][0] = 5, cpu[0][1] = 1, cpu[1][0] = 7, cpu[1][1] = 1;
+	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 2, .average = 6, .total = 12 }\n");
+	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@x\": {\"count\": 2, \"average\": 6, \"total\": 12}}}\n");
+	session_clear_map(&session, &m);
+
+	m.val = type_hist(&arena, 0);
+	cpu[0][2] = 1, cpu[2][2] = 1, cpu[1][4] = 1; /* hist of 1, 1, 6 */
+	CHECK_MAP("text", &m, 0, 0,
+		  "@x:\n[1]                    2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n"
+		  "[2, 4)                 0 |                                                    |\n"
+		  "[4, 8)                 1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |\n\n");
+	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"hist\", \"data\": {\"@x\": [{\"min\": 1, \"max\": 1, \"count\": 2},"
+				    "{\"min\": 2, \"max\": 3, \"count\": 0},{\"min\": 4, \"max\": 7, \"count\": 1}]}}\n");
+	session_zero_map(&session, &m);
+	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"hist\", \"data\": {\"@x\": []}}\n");
+	session_close();
+}
+
+static void test_order(void)
+{
+	const u32 cnt = 200000;
+	struct map m = { .name = "@x", .key = type_string(&arena, 16), .val = &type_u64, .has_key = true, .storage = MAP_HASH };
+	const struct type *arr = type_array(&arena, &type_s32, 2), *ptr = type_pointer(&arena, &type_void, AS_KERNEL);
+	struct map_snap snap;
+	bool in_order = true;
+	struct fake f;
+
+	fake_init(&f);
+	f.hash = (struct map_dump){ .cnt = cnt, .key_sz = 16, .value_sz = 8, .stride = 8 };
+	f.hash.keys = xzalloc(cnt * 16);
+	f.hash.values = xzalloc(cnt * 8);
+	for (u32 i = 0; i < cnt; i++) {
+		snprintf((char *)f.hash.keys + i * 16, 16, "key%u", (i * 7919u) % cnt);
+		*(u64 *)(f.hash.values + i * 8) = i % 5;
+	}
+	for (u32 by_key = 0; by_key < 2; by_key++) {
+		m.val = by_key ? type_string(&arena, 8) : &type_u64;
+		CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == cnt);
+		for (u32 i = 1; i < cnt; i++) {
+			const struct map_entry *a = &snap.view.entries[i - 1], *b = &snap.view.entries[i];
+			u64 va = by_key ? 0 : *(u64 *)a->val, vb = by_key ? 0 : *(u64 *)b->val;
+
+			if (va > vb || (va == vb && strcmp((char *)a->key, (char *)b->key) >= 0))
+				in_order = false;
+		}
+		CHECK(in_order);
+		map_snap_release(&snap);
+	}
+	m.val = &type_u64;
+	CHECK(!map_snap_read(&snap, &f.base, &m, 3, 0) && snap.view.cnt == 3);
+	for (u32 i = 0; i < 3; i++)
+		CHECK(*(u64 *)snap.view.entries[i].val == 4);
+	map_snap_release(&snap);
+	map_dump_release(&f.hash);
+
+	CHECK(map_key_compare(arr, (u8 *)(s32[]){ 1, -1 }, (u8 *)(s32[]){ 1, 1 }) < 0);
+	CHECK(map_key_compare(ptr, (u8 *)&(u64){ 1 }, (u8 *)&(u64){ -1ull }) < 0);
+	CHECK(map_key_compare(&type_u64, (u8 *)&(u64){ 1 }, (u8 *)&(u64){ -1ull }) > 0); /* integers as signed */
+	CHECK(map_key_compare(&type_u32, (u8 *)&(u32){ 1 }, (u8 *)&(u32){ -1u }) < 0);
+	CHECK(map_key_compare(type_string(&arena, 4), (u8 *)"abc", (u8 *)"ab\xff") < 0);
+}
+
+static void test_child(void)
+{
+	static const struct { const char *cmd, *words; } cases[] = {
+		{ "ls", "<ls>" }, { "  ls  -l\t/tmp\n", "<ls><-l></tmp>" }, { "a 'b c' d", "<a><b c><d>" },
+		{ "a \"b c\"d", "<a><b cd>" }, { "a '' \"\"", "<a><><>" }, { "a\\ b c\\\\", "<a b><c\\>" }, { "x '\\n'", "<x><\\n>" },
+		{ "x \"\\n\\\"\\$\"", "<x><\\n\"$>" }, { "sh -c 'echo \"$x\" | cat'", "<sh><-c><echo \"$x\" | cat>" }, { "a 'b", NULL },
+		{ "a \"b", NULL }, { "", NULL }, { "  ", NULL }, { "it'\"'s", "<it\"s>" }, { "a \\\nb", "<a><b>" }, { "\\", "<\\>" },
+	};
+	struct sbuf b = {};
+	struct child *c;
+	char *file;
+
+	for (u32 i = 0; i < ARRAY_CNT(cases); i++) {
+		const char *why;
+		u32 cnt;
+		char **words = child_split(cases[i].cmd, &cnt, &why);
+
+		CHECK(!words == !cases[i].words);
+		if (!words || !cases[i].words)
+			continue;
+		sbuf_reset(&b);
+		for (u32 w = 0; w < cnt; w++)
+			sbuf_printf(&b, "<%s>", words[w]);
+		CHECK(!words[cnt]);
+		CHECK_TEXT(b.s, cases[i].words);
+		free(words);
+	}
+	file = child_find("sh");
+	CHECK(file && strchr(file, '/'));
+	free(file);
+	CHECK(!child_find("no_such_command_anywhere") && errno == ENOENT);
+	CHECK(!child_find("/") && errno == EACCES);
+	sbuf_reset(&b);
+	CHECK(!child_start("no_such_command_anywhere -x", &b));
+	CHECK_TEXT(b.s, "cannot run 'no_such_command_anywhere': there is no such command");
+	sbuf_reset(&b);
+	c = child_start("sh -c 'exit 7'", &b);
+	CHECK(c && c->pid > 0 && !child_has_ended(c));
+	CHECK(child_resume(c, &b) == 0);
+	for (u32 i = 0; i < 2000 && !child_has_ended(c); i++)
+		usleep(1000);
+	CHECK(c->is_reaped && WIFEXITED(c->status) && WEXITSTATUS(c->status) == 7);
+	child_free(c);
+	c = child_start("sleep 100", &b); /* never resumed */
+	child_free(c);
+	c = child_start("sleep 100", &b);
+	CHECK(child_resume(c, &b) == 0);
+	child_kill(c);
+	CHECK(c->is_reaped && WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGTERM);
+	child_free(c);
+	sbuf_release(&b);
+}
+
+/* Whole runs: begin (0), two probes (1, 2), end (3). */
+
+static char run_log[256];
+static struct fake *running;
+
+static void send_text(struct fake *f, u32 id, const char *s)
+{
+	struct sbuf b = {};
+
+	sbuf_add(&b, &(struct rec_head){ .id = id }, sizeof(struct rec_head));
+	sbuf_add(&b, s, strlen(s) + 1);
+	vec_push(&f->ring, b);
+	if (f->ring_fd >= 0 && write(f->ring_fd, &(u64){ 1 }, 8) < 0)
+		perror("eventfd");
+}
+
+static void on_text(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	(void)rec, (void)len;
+	s->out.sink->text(&s->out, "printf", (const char *)data + 8, strlen((const char *)data + 8));
+}
+
+static void on_exit_call(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	(void)rec, (void)len;
+	session_exit(s, atoi((const char *)data + 8));
+}
+
+static void on_signal_call(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	(void)s, (void)rec, (void)data, (void)len;
+	kill(getpid(), SIGINT);
+	kill(getpid(), SIGINT); /* as timeout(1) does it */
+}
+
+static int fake_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	int fd = dup(2);
+
+	vec_push(&ctx->fds, fd);
+	snprintf(run_log + strlen(run_log), sizeof(run_log) - strlen(run_log), "attach %s %d; ", u->name, prog_fd);
+	if (str_eq(u->name, "p2")) { /* attached last: now things happen */
+		send_text(running, 0, "one\n");
+		send_text(running, running->hash.cnt, "3"); /* exit or signal, as the test wants */
+		send_text(running, 0, "late\n");
+	}
+	return (int)u->site_cnt;
+}
+
+static void fake_prog(struct fake *f, u32 prog)
+{
+	snprintf(run_log + strlen(run_log), sizeof(run_log) - strlen(run_log), "run %u; ", prog);
+	send_text(f, 0, prog ? "bye\n" : "hello\n");
+	if (prog == 3) {
+		((struct data_head *)f->data)->lost_events = 4;
+		*(u64 *)(f->data + 200) = 9;
+	}
+}
+
+static void test_run(void)
+{
+	static const struct provider begin = { .name = "begin", .flags = PROV_SELF };
+	static const struct provider end = { .name = "end", .flags = PROV_SELF | PROV_END };
+	static const struct provider rev = { .name = "kprobe", .flags = PROV_REVERSE, .attach = fake_attach };
+	static const struct fn text_fn = { .name = "printf", .event = on_text };
+	static const struct fn exit_fn = { .name = "exit", .event = on_exit_call };
+	static const struct fn signal_fn = { .name = "signal", .event = on_signal_call };
+	struct unit units[] = {
+		{ .provider = &begin, .name = "begin", .site_cnt = 1 },
+		{ .provider = &rev, .name = "p2", .site_cnt = 5 },
+		{ .provider = &rev, .name = "p1", .site_cnt = 1 },
+		{ .provider = &end, .name = "end", .site_cnt = 1 },
+	};
+	struct image_prog progs[] = {
+		{ .unit = &units[0] }, { .unit = &units[1] }, { .unit = &units[2] }, { .unit = &units[3] },
+	};
+	struct rec recs[] = {
+		{ .fn = &text_fn, .fixed_sz = 8 }, { .fn = &exit_fn, .fixed_sz = 8 }, { .fn = &signal_fn, .fixed_sz = 8 },
+	};
+	struct rec *rec_ptrs[] = { &recs[0], &recs[1], &recs[2] };
+	struct map b = { .name = "@b", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 64, .flag_off = 128 };
+	struct map a = { .name = "@a", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 72, .flag_off = 129,
+			 .lost_off = 200, .max_entries = 5 };
+	struct map unset = { .name = "@c", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 80, .flag_off = 130 };
+	struct map *maps[] = { &b, &a, &unset };
+	char path[] = "/tmp/test_out_XXXXXX", *got;
+	struct session_opts opts = { .output_path = path, .quiet = true };
+	struct sbuf why = {};
+	struct fake f;
+	int saved_err = dup(2), fd = mkstemp(path), err_fd;
+
+	close(fd);
+	err_fd = open("/dev/null", O_WRONLY);
+	dup2(err_fd, 2); /* losses are reported there */
+	image.progs.at = progs, image.progs.cnt = 4;
+	image.recs.at = rec_ptrs, image.recs.cnt = 3;
+	comp.maps.at = maps, comp.maps.cnt = 3;
+	comp.config.print_maps_on_exit = true;
+	for (u32 how = 1; how <= 2; how++) { /* ends by exit(3), by SIGINT */
+		fake_init(&f);
+		f.on_run = fake_prog;
+		f.hash.cnt = how;
+		f.ring_fd = eventfd(0, EFD_NONBLOCK);
+		f.data[128] = f.data[129] = 1;
+		running = &f;
+		run_log[0] = 0;
+		CHECK(session_run_object(&comp, &f.base, &opts) == (how == 1 ? 3 : 0));
+		CHECK_TEXT(run_log, "run 0; attach p1 1002; attach p2 1001; run 3; ");
+		CHECK(io_read_file(path, &got, NULL) == 0);
+		/* Nothing counts after exit(), except end; after a signal everything that was sent does. */
+		CHECK_TEXT(got, how == 1 ? "hello\none\nbye\n\n\n@a: 0\n@b: 0\n" : "hello\none\nlate\nbye\n\n\n@a: 0\n@b: 0\n");
+		CHECK(((struct data_head *)f.data)->start_ns > 0);
+		free(got);
+		close(f.ring_fd);
+		vec_free(&f.ring);
+	}
+	/* Dry run: attached and detached, nothing said, nothing run. */
+	opts.dry_run = true;
+	fake_init(&f);
+	f.on_run = fake_prog;
+	running = &f;
+	run_log[0] = 0;
+	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK_TEXT(run_log, "attach p1 1002; attach p2 1001; ");
+	CHECK(io_read_file(path, &got, NULL) == 0 && !*got);
+	free(got);
+	vec_for(r, &f.ring)
+		sbuf_release(r);
+	vec_free(&f.ring);
+	opts.dry_run = false;
+	/* begin and end only: comes to an end by itself; no maps wanted; JSON. */
+	progs[1].unit = &units[3];
+	image.progs.cnt = 2;
+	comp.config.print_maps_on_exit = false;
+	opts.format = "json";
+	opts.quiet = false;
+	fake_init(&f);
+	f.on_run = fake_prog;
+	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(io_read_file(path, &got, NULL) == 0);
+	CHECK_TEXT(got, "{\"type\": \"attached_probes\", \"count\": 2, \"data\": {\"probes\": 2}}\n"
+			"{\"type\": \"printf\", \"data\": \"hello\\n\"}\n{\"type\": \"printf\", \"data\": \"bye\\n\"}\n");
+	free(got);
+	vec_free(&f.ring);
+	/* With -c it waits for the command. */
+	opts.child = child_start("sleep 0.05", &why);
+	CHECK(opts.child);
+	fake_init(&f);
+	f.on_run = fake_prog;
+	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(opts.child->is_reaped && WIFEXITED(opts.child->status));
+	child_free(opts.child);
+	opts.child = NULL;
+	vec_free(&f.ring);
+	/* A full disk is an error, an unknown process and format too. */
+	opts.output_path = "/dev/full";
+	fake_init(&f);
+	f.on_run = fake_prog;
+	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	vec_free(&f.ring);
+	opts.output_path = path;
+	opts.pid = 0x3fffff;
+	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	opts.pid = 0;
+	opts.format = "xml";
+	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	opts.format = NULL;
+	opts.output_path = "/no/such/directory/file";
+	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	sbuf_release(&why);
+	dup2(saved_err, 2);
+	close(saved_err);
+	close(err_fd);
+	unlink(path);
+}
+
+int main(void)
+{
+	world_init();
+	test_hash_maps();
+	test_percpu_maps();
+	test_scalar_maps();
+	test_order();
+	test_child();
+	test_run();
+	return world_end();
+}
