@@ -1,18 +1,60 @@
 # A front for Meson, so that nobody needs to know it.
+#
+#   make            builds build/sonde
+#   make static     builds build-static/sonde: one file that needs no library
+#   make demo       installs what is missing, builds, and traces this machine for five seconds (root)
+#   make test       installs what is missing and runs all tests
+#   make quick      runs the tests that need neither root nor QEMU
+#   make bench      measures Sonde beside bpftrace (root); writes docs/benchmarks.md
+#   make docs       writes docs/reference and the manual page anew, from the tables in the source
+#   make install    copies the program and its manual page to PREFIX (/usr/local)
+#   make clean      removes what was built
+
 BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
 
-.PHONY: all static clean
+.PHONY: all static demo test quick bench docs install clean
+
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
-
-$(BUILD)/build.ninja:
-	@meson setup $(BUILD) >/dev/null
+	@ninja -C $(BUILD) --quiet
 
 static: build-static/build.ninja
-	@ninja -C build-static
+	@ninja -C build-static --quiet
 
-build-static/build.ninja:
-	@meson setup build-static -Dstatic_link=true --buildtype=release >/dev/null
+# Meson's talk is of interest only when it fails.
+build-static/build.ninja: MESON_ARGS = -Dstatic_link=true --buildtype=release
+%/build.ninja:
+	@command -v meson >/dev/null && command -v ninja >/dev/null || \
+		{ echo "Meson and ninja are needed to build Sonde; on Debian, as root: tools/setup build" >&2; exit 1; }
+	@meson setup $* $(MESON_ARGS) >$*.log 2>&1 || \
+		{ cat $*.log >&2; rm -rf $* $*.log; echo "tools/setup build installs what is missing" >&2; exit 1; }
+	@rm -f $*.log
+
+demo:
+	@tools/setup build
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)/sonde
+
+test:
+	@tests/all
+
+quick: all
+	@tests/quick
+
+bench:
+	@bench/run
+
+REFERENCE = functions probes config options errors
+docs: all
+	@mkdir -p docs/reference
+	@for page in $(REFERENCE); do $(BUILD)/sonde --print-doc $$page >docs/reference/$$page.md || exit 1; done
+	@$(BUILD)/sonde --print-doc man >docs/sonde.8
+
+install: all
+	install -D -m 755 $(BUILD)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
+	install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	$(BUILD)/sonde --print-doc man >$(DESTDIR)$(PREFIX)/share/man/man8/sonde.8
 
 clean:
 	rm -rf build build-*

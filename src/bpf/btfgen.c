@@ -173,7 +173,8 @@ static void add_lines(struct gen *g, const struct image_prog *p, struct btfgen_p
 
 static void add_func(struct gen *g, const char *name, bool is_main, u32 insn, struct btfgen_func *out)
 {
-	add_type(g, add_str(g, name), BTF_KIND_FUNC, is_main ? BTF_FUNC_GLOBAL : BTF_FUNC_STATIC, is_main ? ID_MAIN_PROTO : ID_SUB_PROTO);
+	add_type(g, add_str(g, name), BTF_KIND_FUNC, is_main ? BTF_FUNC_GLOBAL : BTF_FUNC_STATIC,
+	         is_main ? ID_MAIN_PROTO : ID_SUB_PROTO);
 	*out = (struct btfgen_func){ insn, g->next_id++ };
 }
 

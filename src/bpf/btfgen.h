@@ -1,9 +1,9 @@
-/* BTF of our own programs: a type for each function, and which script line each instruction came from. The kernel needs the former for
- * callbacks (bpf_loop, for_each_map_elem) and shows both in its tools (bpftool prog dump xlated linum), in stack traces and in the
- * verifier's log.
+/* BTF of our own programs: a type for each function, and which script line each instruction came from. The kernel needs the
+ * former for callbacks (bpf_loop, for_each_map_elem) and shows both in its tools (bpftool prog dump xlated linum), in stack
+ * traces and in the verifier's log.
  *
- * All programs of an image share one BTF. What the kernel would refuse (lines out of order, in the middle of an instruction) is left
- * out here, and what it insists on (a line at the start of each function) is added.
+ * All programs of an image share one BTF. What the kernel would refuse (lines out of order, in the middle of an instruction) is
+ * left out here, and what it insists on (a line at the start of each function) is added.
  */
 #pragma once
 
@@ -35,5 +35,6 @@ struct btf_blob {
 
 /* Everything is allocated in the arena. */
 void btfgen_build(const struct image *img, struct arena *a, struct btf_blob *out);
-/* Makes a name that the kernel accepts for programs, maps and functions: at most sz - 1 of [A-Za-z0-9_], not starting with a digit. */
+/* Makes a name that the kernel accepts for programs, maps and functions: at most sz - 1 of [A-Za-z0-9_], not starting with a
+ * digit. */
 void btfgen_name(char *out, u32 sz, const char *name);

@@ -123,10 +123,11 @@ static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
 /* Replaces the marker by: base = part of this CPU; try SCRATCH_LEVELS times to set its busy word; else count and give up. */
 static void acquire(struct ir_func *f, u32 block, u32 at, u32 scratch_sz, u32 cpu_cnt)
 {
-	struct ir_block *b = f->blocks.at[block], *go_on = ir_block_new(f), *give_up = ir_block_new(f);
+	struct ir_block *b = f->blocks.at[block], *try = ir_block_new(f), *next = ir_block_new(f), *go_on = ir_block_new(f),
+			*give_up = ir_block_new(f);
 	struct ir_insn mark = b->insns.at[at];
 	struct ir_build bld = { .f = f, .cur = b, .span = mark.span };
-	vreg base = ir_vreg(f), cpu, zero, one, old;
+	vreg base = ir_vreg(f), tries = ir_vreg(f), cpu, zero, one, old;
 
 	/* A register of its own with one definition, so that offsets from it fold. */
 	avec_push(f->arena, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark.d, .a = base, .span = mark.span });
@@ -140,18 +141,21 @@ static void acquire(struct ir_func *f, u32 block, u32 at, u32 scratch_sz, u32 cp
 	cpu = ir_alu(&bld, IR_MUL, cpu, opnd_imm((s64)scratch_sz * SCRATCH_LEVELS));
 	ir_mov_to(&bld, base, opnd_reg(ir_mapval(&bld, MAP_IDX_SCRATCH, 0)));
 	ir_alu_to(&bld, IR_ADD, base, base, opnd_reg(cpu));
-	for (u32 level = 0; level < SCRATCH_LEVELS; level++) {
-		struct ir_block *next = level + 1 < SCRATCH_LEVELS ? ir_block_new(f) : give_up;
-
-		zero = ir_imm(&bld, 0);
-		one = ir_imm(&bld, 1);
-		old = ir_cmpxchg(&bld, base, 0, zero, one);
-		ir_br(&bld, C_EQ, old, opnd_imm(0), go_on, next);
-		insert_block(f, bld.cur->id + 1, next);
-		bld.cur = next;
-		if (next != give_up)
-			ir_alu_to(&bld, IR_ADD, base, base, opnd_imm(scratch_sz));
-	}
+	ir_mov_to(&bld, tries, opnd_imm(SCRATCH_LEVELS));
+	ir_jmp(&bld, try);
+	insert_block(f, block + 1, try);
+	bld.cur = try;
+	zero = ir_imm(&bld, 0);
+	one = ir_imm(&bld, 1);
+	old = ir_cmpxchg(&bld, base, 0, zero, one);
+	ir_br(&bld, C_EQ, old, opnd_imm(0), go_on, next);
+	insert_block(f, block + 2, next);
+	bld.cur = next;
+	ir_alu_to(&bld, IR_ADD, base, base, opnd_imm(scratch_sz));
+	ir_alu_to(&bld, IR_ADD, tries, tries, opnd_imm(-1));
+	ir_br(&bld, C_NE, tries, opnd_imm(0), try, give_up);
+	insert_block(f, block + 3, give_up);
+	bld.cur = give_up;
 	ir_atomic_add(&bld, ir_mapval(&bld, MAP_IDX_DATA, offsetof(struct data_head, scratch_busy)), 0, 8, opnd_imm(1));
 	ir_jmp(&bld, mark.no);
 }

@@ -68,11 +68,11 @@ struct image_prog {
 };
 
 /* Records: what programs send. In the ring each starts with its id; the fixed part follows, then the tail: the bytes of its variable
- * fields, one after the other. A variable field has its byte count (u32) at its offset in the fixed part. */
+ * fields, one after the other. A variable field has its byte count (u32) at its offset in the fixed part. In the control ring, eight bytes
+ * follow: the data ring's producer position when the record was sent, so that the order of both can be restored. */
 struct rec_head {
 	u32 id;  /* index into image.recs */
 	u32 pad;
-	/* Only in the control ring: the data ring's producer position, so that the order of both can be restored, is the u64 that follows. */
 };
 
 struct rec_field {

@@ -130,7 +130,8 @@ static void add_to_bucket(struct lower *l, struct mem slot, vreg bucket)
 }
 
 /* The position of the highest bit of v (v > 0), by halving, without branches, so that the verifier walks it once and knows that it is
- * below 64:  if v >= 2^s { v >>= s; pos += s }  is  t = (2^s - 1 - v) >> 63 << log2(s); v >>= t; pos |= t. */
+ * below 64:  if v >= 2^s { v >>= s; pos += s }  is  t = (2^s - 1 - v) >> 63 << log2(s); v >>= t; pos += t.
+ * (Kernels before 6.10 forget what they know of a register that is or'ed with another one, but not when they add.) */
 static vreg log2_of(struct lower *l, vreg v)
 {
 	vreg pos = 0;
@@ -142,7 +143,7 @@ static vreg log2_of(struct lower *l, vreg v)
 		t = ir_alu(&l->b, IR_SHL, t, opnd_imm(__builtin_ctz(s)));
 		if (s > 1)
 			v = ir_alu(&l->b, IR_SHR, v, opnd_reg(t));
-		pos = pos ? ir_alu(&l->b, IR_OR, pos, opnd_reg(t)) : t;
+		pos = pos ? ir_alu(&l->b, IR_ADD, pos, opnd_reg(t)) : t;
 	}
 	return pos;
 }
@@ -167,7 +168,7 @@ static void update_hist(struct lower *l, struct expr *e, struct mem slot)
 		pos = ir_alu(&l->b, IR_SUB, pos, opnd_imm(k)); /* v >= 2^k: not negative */
 		pos = ir_alu(&l->b, IR_AND, pos, opnd_imm(63)); /* which the verifier does not know */
 		low = ir_alu(&l->b, IR_AND, ir_alu(&l->b, IR_SHR, v, opnd_reg(pos)), opnd_imm((1 << k) - 1));
-		pos = ir_alu(&l->b, IR_OR, ir_alu(&l->b, IR_SHL, pos, opnd_imm(k)), opnd_reg(low));
+		pos = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_SHL, pos, opnd_imm(k)), opnd_reg(low));
 		/* pos - k is at most 63 - k */
 		struct ir_block *in = ir_block_new(l->b.f);
 

@@ -97,6 +97,11 @@ static struct val lower_ncpus(struct lower *l, struct expr *e, const struct mem 
 	return val_imm(l->c->target->ncpus);
 }
 
+static struct val lower_cpid(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_imm(l->c->target->child_pid);
+}
+
 static struct val lower_rand(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	return val_reg(ir_ext(&l->b, IR_ZEXT, ir_call(&l->b, HELPER_get_prandom_u32, NULL, 0), 4));
@@ -123,14 +128,18 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 	u32 slot = lower_known(l, &what, 0);
 	struct mem m;
 
-	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. */
+	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
+	 * kernels before 6.3 leave those behind the name's end as they were. */
 	if (dst && !slot) {
+		if (l->zero_tails)
+			lower_zero(l, *dst, 16);
 		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
 		return val_mem(*dst);
 	}
 	if (!slot) {
 		slot = ir_slot_new(l->b.f, 16, 8) + 1;
 		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
+		lower_zero(l, m, 16);
 		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
 		lower_know(l, &what, 0, slot);
 	}
@@ -272,6 +281,7 @@ static struct val lower_reg_row(struct lower *l, struct expr *e, const struct me
 static const struct fn rows[] = {
 	{ "pid", "() uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace", "begin { @ = pid }", FN_WORD | FN_PURE, .lower = lower_pid_row },
 	{ "tid", "() uint32", "thread ID, in the tracer's PID namespace", "begin { @ = tid }", FN_WORD | FN_PURE, .lower = lower_tid_row },
+	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, .lower = lower_cpid },
 	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
 	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },
 	{ "nsecs", "() uint64", "nanoseconds since boot, time asleep included", "begin { @ = nsecs }", FN_WORD, .lower = lower_nsecs },

@@ -29,7 +29,6 @@ enum fn_flags {
 	FN_PURE = 1 << 5,    /* one value per program run: computed once */
 	FN_CTRL = 1 << 7,    /* FN_ASYNC: its record must not get lost */
 	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
-	FN_SITE = 1 << 7,    /* depends on the site that fired: probe, func */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

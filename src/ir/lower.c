@@ -275,9 +275,14 @@ struct opnd lower_site(struct lower *l)
 	return opnd_reg(r);
 }
 
+struct ir_block *lower_leave_block(const struct lower *l)
+{
+	return l->scratch ? l->leave : l->leave_plain;
+}
+
 void lower_leave(struct lower *l)
 {
-	ir_jmp(&l->b, l->leave);
+	ir_jmp(&l->b, lower_leave_block(l));
 }
 
 /* Statements */

@@ -154,3 +154,5 @@ void lower_emit(struct lower *l, struct rec *rec, struct expr **fields, u32 cnt)
 
 /* Ends the program here (exit, return, failed filter). */
 void lower_leave(struct lower *l);
+/* Where a branch goes that ends the program. */
+struct ir_block *lower_leave_block(const struct lower *l);

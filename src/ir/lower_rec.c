@@ -175,13 +175,9 @@ static void send_reserved(struct lower *l, struct rec *r, u32 id, struct expr **
 	ir_br(&l->b, C_EQ, p, opnd_imm(0), full, got);
 	ir_place(&l->b, got);
 	put_head(l, p, id);
-	if (in_ctrl) {
-		ir_store(&l->b, p, sizeof(struct rec_head), 8, opnd_reg(pos));
-		p = ir_alu(&l->b, IR_ADD, p, opnd_imm(CTRL_POS_SZ));
-	}
 	fill_fixed(l, r, fields, p);
 	if (in_ctrl)
-		p = ir_alu(&l->b, IR_ADD, p, opnd_imm(-CTRL_POS_SZ));
+		ir_store(&l->b, p, r->fixed_sz, 8, opnd_reg(pos));
 	ir_call_of(&l->b, HELPER_ringbuf_submit, opnd_reg(p), opnd_imm(0));
 	ir_jmp(&l->b, done);
 }

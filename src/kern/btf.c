@@ -40,7 +40,7 @@ static const struct type *type_at(struct btf *b, u32 id);
 
 /* ---- from records to types ---- */
 
-/* The first type that is none of those which only decorate another one; *is_user: a tag said that it is user memory. NULL: void. */
+/* The first type that does not only decorate another one; *is_user: a tag said that it is user memory. NULL: void. */
 static const struct btf_type *skip_mods(const struct btfraw *raw, u32 *id, bool *is_user)
 {
 	for (u32 depth = 0; depth < 64; depth++) {
@@ -182,8 +182,8 @@ static const struct type *type_at(struct btf *b, u32 id)
 
 /* ---- completing structs and enums ---- */
 
-/* Places a bit-field: bytes to load at m->off, and its bits in them. As the compiler had it, in the aligned unit of its type; but in a
- * packed struct that unit may reach past the end, or the bits may lie across two units: then earlier, or in a wider one. */
+/* Places a bit-field: bytes to load at m->off, and its bits in them. As the compiler had it, in the aligned unit of its type; but
+ * in a packed struct that unit may reach past the end, or the bits may lie across two units: then earlier, or in a wider one. */
 static bool place_bits(const struct type *outer, struct member *m, u64 bit, u32 bit_sz)
 {
 	u32 sz = m->type->size;
@@ -237,7 +237,7 @@ static bool place_member(struct btf *b, const struct type *outer, struct member 
 	return bit / 8 + m->type->size <= outer->size;
 }
 
-/* Whether the structs inside of type `id` end: a broken file can have one that contains itself. Visits at most *budget of them. */
+/* Whether the structs inside of type `id` end: a broken file can have one that contains itself. Visits at most *budget. */
 static bool nesting_ends(const struct btfraw *raw, u32 id, u32 depth, u32 *budget)
 {
 	const struct btf_type *t = skip_mods(raw, &id, NULL);
@@ -364,7 +364,8 @@ static void list_modules(struct btf *b)
 		closedir(dir);
 }
 
-/* The kernel itself first, then its modules. A module stays open only if the name was in it: their types are many, and rarely wanted. */
+/* The kernel itself first, then its modules. A module stays open only if the name was in it: their types are many, and rarely
+ * wanted. */
 static u32 find_anywhere(struct btf *b, const char *module, u32 kinds, const char *name, struct btf **in)
 {
 	bool any = !module || !*module;
@@ -571,8 +572,8 @@ bool btf_find_raw_tp(struct type_source *src, const char *name, struct btf_func 
 	ptr = skip_mods(&in->raw, &ptr_id, NULL);
 	if (!ptr || btf_kind(ptr) != BTF_KIND_PTR || !fill_proto(in, ptr->type, 1, out))
 		return false;
-	/* The typedef is what the kernel wants to know, but its parameters have no names; one of the functions that the tracepoint macros
-	 * define beside it does. */
+	/* The typedef is what the kernel wants to know, but its parameters have no names; one of the functions that the
+	 * tracepoint macros define beside it does. */
 	for (u32 i = 0; i < 2; i++) {
 		struct btf_func fn = {};
 		u32 func_id;

@@ -1,9 +1,9 @@
 /* Types of the kernel, read from its BTF when they are asked for.
  *
- * How BTF becomes struct type: const, volatile, restrict, typedef and type tags are skipped; a char is int8 and an array of them a
- * string; a pointer leads to kernel memory unless it is tagged `user`; pointers to functions are pointers to void; a struct that is only
- * declared is an empty struct; floats and integers of odd sizes are integers or arrays of the same size.
- * Structs and enums are made without members and completed on demand (type_complete()).
+ * How BTF becomes struct type: const, volatile, restrict, typedef and type tags are skipped; a char is int8 and an array of them
+ * a string; a pointer leads to kernel memory unless it is tagged `user`; pointers to functions are pointers to void; a struct
+ * that is only declared is an empty struct; floats and integers of odd sizes are integers or arrays of the same size. Structs and
+ * enums are made without members and completed on demand (type_complete()).
  *
  * Everything stays valid until the end of the process, or btf_close().
  */

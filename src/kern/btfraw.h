@@ -1,8 +1,8 @@
 /* BTF as bytes: finds type records by number or name, checks that all of them lie inside of the data.
  *
- * Nothing is decoded ahead. The index (type number → offset) grows as far as lookups got: types are searched front to back, and what
- * scripts ask for usually comes early. A name is first searched by walking the records; when many names are asked for (listing
- * with parameters) a hash table of all names is built.
+ * Nothing is decoded ahead. The index (type number → offset) grows as far as lookups got: types are searched front to back, and
+ * what scripts ask for usually comes early. A name is first searched by walking the records; when many names are asked for
+ * (listing with parameters) a hash table of all names is built.
  *
  * Split BTF (of a module) continues the numbers and string offsets of its base.
  */
@@ -39,12 +39,13 @@ int btfraw_init(struct btfraw *b, const u8 *data, size_t len, bool is_mapped, st
 void btfraw_release(struct btfraw *b);
 /* Reads a file into fresh memory. */
 int btfraw_open(struct btfraw *b, const char *path, struct btfraw *base);
-/* Maps a file of sysfs: for vmlinux since 6.16, else -errno. (An ordinary file could be cut while we look at it, and that would kill us.) */
+/* Maps a file of sysfs: for vmlinux since 6.16, else -errno. (An ordinary file could be cut while we look at it, and that would
+ * kill us.) */
 int btfraw_map(struct btfraw *b, const char *path);
 /* Indexes everything; -EINVAL if the records are broken. */
 int btfraw_check(struct btfraw *b);
 
-/* Type records. NULL: there is no such type (number 0, void, also). The record and all that belongs to it is inside of the data. */
+/* Type records. NULL: there is no such type (also for 0, void). The record and all that belongs to it is inside of the data. */
 const struct btf_type *btfraw_type(const struct btfraw *b, u32 id);
 /* "" for offsets outside. Never NULL. */
 const char *btfraw_str(const struct btfraw *b, u32 off);

@@ -41,7 +41,8 @@ static bool has_pmu(const char *path)
 	return !access(path, R_OK);
 }
 
-/* A link whose argument is at an address that cannot be read: only a kernel that knows the kind of link gets as far as reading it. */
+/* A link whose argument is at an address that cannot be read: only a kernel that knows the kind of link gets as far as reading
+ * it. */
 static bool knows_link(u32 attach_type)
 {
 	int prog = load(BPF_PROG_TYPE_KPROBE, attach_type, 0, exit_0, ARRAY_CNT(exit_0)), err;

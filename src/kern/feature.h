@@ -1,7 +1,7 @@
 /* What the running kernel can do.
  *
- * To add a feature: a row in feature.def and a probe in feature.c; the compiler points there. A probe tries the thing itself with an
- * argument that must fail late, or loads the smallest program that needs it: configuration files and version numbers lie, as
+ * To add a feature: a row in feature.def and a probe in feature.c; the compiler points there. A probe tries the thing itself with
+ * an argument that must fail late, or loads the smallest program that needs it: configuration files and version numbers lie, as
  * distributions backport and remove.
  */
 #pragma once

@@ -4,8 +4,8 @@
  *
  *	field:const char * filename;	offset:24;	size:8;	signed:0;
  *
- * The declaration is text that macros produced, so types are read with tolerance: what is a pointer, an array or an integer and how wide
- * it is follows from the stars, the brackets and the size; the type's name only refines that.
+ * The declaration is text that macros produced, so types are read with tolerance: what is a pointer, an array or an integer and
+ * how wide it is follows from the stars, the brackets and the size; the type's name only refines that.
  */
 #include "kern/tracefs.h"
 
@@ -202,7 +202,8 @@ static const struct type *array_type(const struct field *f, struct arena *a, con
 	return type_array(a, base, f->size / base->size);
 }
 
-static const struct type *plain_type(const struct field *f, struct arena *a, const struct type *base, bool is_syscall, enum addr_space as)
+static const struct type *plain_type(const struct field *f, struct arena *a, const struct type *base, bool is_syscall,
+                                     enum addr_space as)
 {
 	if (base && base->kind == T_POINTER && f->size == 8)
 		return type_pointer(a, base->elem, as);
@@ -210,8 +211,8 @@ static const struct type *plain_type(const struct field *f, struct arena *a, con
 		return base;
 	if (base && base->kind == T_BOOL && f->size == 1)
 		return base;
-	/* Arguments of system calls take a whole register in the record, also narrower ones, whose upper part means nothing: an int that is
-	 * -100 (AT_FDCWD) would be read as 4294967196. */
+	/* Arguments of system calls take a whole register in the record, also narrower ones, whose upper part means nothing: an
+	 * int that is -100 (AT_FDCWD) would be read as 4294967196. */
 	if (is_syscall && f->size == 8 && base && type_is_integral(base) && base->size && base->size < 8)
 		return base->kind == T_BOOL ? base : type_int(base->size, base->is_signed);
 	if (is_int_size(f->size))

@@ -9,9 +9,17 @@
 #include "base/vec.h"
 #include "bpf/image.h"
 #include "kern/lines.h"
+#include "kern/machine.h"
 #include "kern/sys.h"
 
-#define PATH "/proc/kallsyms"
+static int open_list(void)
+{
+	char *fixture = machine_fixture("kallsyms");
+	int fd = open(fixture ? fixture : "/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+	free(fixture);
+	return fd;
+}
 
 /* ---- parsing ---- */
 
@@ -66,7 +74,7 @@ static bool each_line(void *arg, char *line, u32 len)
 int kallsyms_each(kallsyms_fn fn, void *arg)
 {
 	struct each_arg e = { fn, arg };
-	int fd = open(PATH, O_RDONLY | O_CLOEXEC), err;
+	int fd = open_list(), err;
 
 	if (fd < 0)
 		return -errno;
@@ -87,7 +95,8 @@ u64 kallsyms_scan(const char *text, size_t len, const char *name)
 	while ((p = memmem(p, end - p, name, n))) {
 		const char *line = p, *after = p + n;
 
-		/* A whole name: "ADDR T name\n" or "ADDR T name\t[module]". The line must start in the text for the address to be there. */
+		/* A whole name: "ADDR T name\n" or "ADDR T name\t[module]". The line must start in the text for the address to be
+		 * there. */
 		if ((after == end || *after == '\n' || *after == '\t') && p - text >= 3 && p[-1] == ' ' && p[-3] == ' ') {
 			while (line > text && line[-1] != '\n')
 				line--;
@@ -105,8 +114,8 @@ struct addr_ctx {
 	u64 addr;
 };
 
-/* A program of the kind that runs in the caller's context: bpf_kallsyms_lookup_name(ctx->name, …, &ctx->addr), by way of the stack, as
- * the helper takes no context memory. It obeys the same restrictions as /proc/kallsyms. */
+/* A program of the kind that runs in the caller's context: bpf_kallsyms_lookup_name(ctx->name, …, &ctx->addr), by way of the
+ * stack, as the helper takes no context memory. It obeys the same restrictions as /proc/kallsyms. */
 static int lookup_prog(void)
 {
 	static int fd = -EAGAIN;
@@ -169,7 +178,7 @@ static int ask_kernel(const char *name, u64 *addr)
 static int scan_file(const char *name, u64 *addr)
 {
 	const size_t chunk = 64 * 1024;
-	int fd = open(PATH, O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = open_list(), err = 0;
 	char *buf = xzalloc(chunk + 1), *nl;
 	size_t have = 0;
 
@@ -205,11 +214,13 @@ static int scan_file(const char *name, u64 *addr)
 
 u64 kallsyms_addr(void *self, const char *name)
 {
+	char *fixture = machine_fixture("kallsyms");
 	u64 addr = 0;
 
 	(void)self;
-	if (ask_kernel(name, &addr))
+	if (fixture || ask_kernel(name, &addr))
 		scan_file(name, &addr);
+	free(fixture);
 	return addr;
 }
 

@@ -1,11 +1,11 @@
-/* Symbols of the kernel and its modules (/proc/kallsyms). Addresses may be hidden from us (kptr_restrict, missing privilege): they are
- * all zero then, and count as unknown. */
+/* Symbols of the kernel and its modules (/proc/kallsyms). Addresses may be hidden from us (kptr_restrict, missing privilege):
+ * they are all zero then, and count as unknown. */
 #pragma once
 
 #include "base/base.h"
 
-/* The address of a symbol, 0 if unknown. Asks the kernel directly where that is allowed (microseconds), else reads the text up to the
- * symbol (tens of milliseconds); no table is built. self is not used: the signature is that of target.kaddr. */
+/* The address of a symbol, 0 if unknown. Asks the kernel directly where that is allowed (microseconds), else reads the text up to
+ * the symbol (tens of milliseconds); no table is built. self is not used: the signature is that of target.kaddr. */
 u64 kallsyms_addr(void *self, const char *name);
 
 struct ksym {

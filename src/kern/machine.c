@@ -122,17 +122,52 @@ s64 machine_boot_to_real(void)
 	return best;
 }
 
+char *machine_fixture(const char *file)
+{
+	const char *dir = getenv("SONDE_TEST_MACHINE");
+
+	return dir && *dir ? xasprintf("%s/%s", dir, file) : NULL;
+}
+
+/* The made-up machine of a test. What its directory does not say is 1 CPU and no feature. */
+static void fixture_target(struct target *t, char *cpus, char *features)
+{
+	char *text, *word, *save;
+
+	t->ncpus = 0;
+	t->features = 0;
+	if (!io_read_file(cpus, &text, NULL)) {
+		cpu_list_each(text, count_cpu, &t->ncpus);
+		free(text);
+	}
+	t->ncpus = MAX(t->ncpus, 1u);
+	if (!io_read_file(features, &text, NULL)) {
+		for (word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
+			for (u32 f = 0; f < KF_CNT; f++)
+				if (str_eq(word, kern_feature_name((enum kern_feature)f)))
+					t->features |= 1ull << f;
+		free(text);
+	}
+	free(cpus);
+	free(features);
+}
+
 void machine_target(struct target *t, u64 wanted)
 {
+	char *fixture = machine_fixture("cpus");
 	struct stat st;
 
-	t->ncpus = machine_cpus();
-	t->features = kern_features(wanted);
+	if (fixture) {
+		fixture_target(t, fixture, machine_fixture("features"));
+	} else {
+		t->ncpus = machine_cpus();
+		t->features = kern_features(wanted);
+	}
 	t->types = kern_types();
 	t->kaddr = kallsyms_addr;
 	t->kaddr_self = NULL;
 	t->pidns_dev = t->pidns_ino = 0;
-	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != PIDNS_INIT_INO) {
+	if (!fixture && !stat("/proc/self/ns/pid", &st) && st.st_ino != PIDNS_INIT_INO) {
 		/* The kernel compares with its own encoding of the device: 12 bits of major above 20 bits of minor. */
 		t->pidns_dev = (u64)major(st.st_dev) << 20 | minor(st.st_dev);
 		t->pidns_ino = st.st_ino;

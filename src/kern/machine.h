@@ -3,9 +3,14 @@
 
 #include "lang/compile.h"
 
-/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and the features that are in `wanted` (KF_CHEAP
- * of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
+/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and the features that are in `wanted`
+ * (KF_CHEAP of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
 void machine_target(struct target *t, u64 wanted);
+
+/* Tests compile for a made-up machine, so that results do not depend on the one they run on: SONDE_TEST_MACHINE names a directory
+ * with the files cpus (as sysfs writes lists), features (names of feature.def), kallsyms and tracing/ (a tracefs). The path of
+ * one of these, malloc'ed; NULL: the machine is the real one. */
+char *machine_fixture(const char *file);
 
 /* Possible CPUs: the highest number + 1, as per-CPU maps count them. */
 u32 machine_cpus(void);
@@ -17,6 +22,6 @@ bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg);
 /* What must be added to the boot clock (bpf_ktime_get_boot_ns) to get nanoseconds since the epoch. */
 s64 machine_boot_to_real(void);
 
-/* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel memory.
- * If not, says so in diag (E_LOAD, with a hint) and returns false. */
+/* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel
+ * memory. If not, says so in diag (E_LOAD, with a hint) and returns false. */
 bool machine_may_trace(struct diag *d);

@@ -47,7 +47,9 @@ struct loader {
 
 static const char *errno_text(int err)
 {
-	return -err == ENOTSUPP_ ? "Operation not supported" : strerror(-err);
+	if (-err == ENOTSUPP_)
+		return "Operation not supported";
+	return -err == E2BIG ? "it is too big" : strerror(-err);
 }
 
 static bool is_percpu(u32 type)
@@ -227,12 +229,13 @@ static void report_prog(struct loader *l, const struct image_prog *p, int err, c
 		return;
 	}
 	if (!v.text) {
-		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s (%u instructions): %s", p->unit->name, p->insn_cnt,
-			   errno_text(err));
+		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s (%u instructions): %s", p->unit->name,
+		           p->insn_cnt, errno_text(err));
 	} else {
 		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s at instruction %lld: %.*s", p->unit->name,
 			   (long long)v.insn, (int)v.len, v.text);
-		diag_hint(l->diag, "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
+		diag_hint(l->diag,
+		          "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
 	}
 	if (*log && l->verbose)
 		diag_hint(l->diag, "the verifier's log:\n%s", log);
@@ -342,7 +345,8 @@ static void dump_grow(struct map_dump *d, u32 cap)
 	d->values = xrealloc(d->values, (size_t)cap * d->stride);
 }
 
-/* One key after the other: for maps that know no batches. Keys that are deleted meanwhile may make it start over, hence the limit. */
+/* One key after the other: for maps that know no batches. Keys that are deleted meanwhile may make it start over, hence the
+ * limit. */
 static int read_one_by_one(int fd, const struct image_map *m, struct map_dump *d)
 {
 	u8 *key = xzalloc(m->key_sz), *next = xzalloc(m->key_sz);

@@ -108,20 +108,20 @@ static bool drain(struct ring *r, u64 end, object_record_fn fn, void *arg, int *
 	return state == RING_EMPTY;
 }
 
-/* Where in the data ring a control record belongs. */
+/* Where in the data ring a control record belongs: its last eight bytes. */
 static u64 ctrl_place(const u8 *data, u32 len)
 {
 	u64 place = 0;
 
 	if (len >= sizeof(struct rec_head) + sizeof(place))
-		memcpy(&place, data + sizeof(struct rec_head), sizeof(place));
+		memcpy(&place, data + len - sizeof(place), sizeof(place));
 	return place;
 }
 
 int rings_consume(struct ring *data, struct ring *ctrl, object_record_fn fn, void *arg)
 {
-	/* The end of the data must be read before the control ring is looked at: a control record that was sent before one of the data
-	 * records up to that end is then visible. */
+	/* The end of the data must be read before the control ring is looked at: a control record that was sent before one of the
+	 * data records up to that end is then visible. */
 	u64 end = data ? ring_end(data) : 0, ctrl_end;
 	enum ring_state state = RING_EMPTY;
 	const u8 *rec;
@@ -138,7 +138,7 @@ int rings_consume(struct ring *data, struct ring *ctrl, object_record_fn fn, voi
 				break;
 			if (data && !drain(data, place, fn, arg, &cnt))
 				goto out;
-			fn(arg, rec, len);
+			fn(arg, rec, len - sizeof(place));
 			cnt++;
 			ring_skip(ctrl);
 			ring_publish(ctrl);

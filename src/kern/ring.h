@@ -1,8 +1,8 @@
 /* Reading BPF ring buffers (BPF_MAP_TYPE_RINGBUF).
  *
- * Two pages and the data are shared with the kernel: the producer position (read-only), the consumer position (ours), and the data,
- * mapped twice in a row so that a record never wraps. A record starts with u32 length and u32 page offset; the length's upper bits say
- * that it is still being written (busy) or is to be skipped (discarded).
+ * Two pages and the data are shared with the kernel: the producer position (read-only), the consumer position (ours), and the
+ * data, mapped twice in a row so that a record never wraps. A record starts with u32 length and u32 page offset; the length's
+ * upper bits say that it is still being written (busy) or is to be skipped (discarded).
  */
 #pragma once
 
@@ -31,6 +31,6 @@ void ring_skip(struct ring *r);
 /* Gives the room of what was read back to the kernel: records peeked at before are gone. */
 void ring_publish(struct ring *r);
 
-/* Hands over what is ready in a data ring and a control ring, in the order in which it was sent; either may be NULL. A control record
- * has, after its struct rec_head, the data ring's position at the time it was sent. Returns how many. */
+/* Hands over what is ready in a data ring and a control ring, in the order in which it was sent; either may be NULL. A control
+ * record has, after its struct rec_head, the data ring's position at the time it was sent. Returns how many. */
 int rings_consume(struct ring *data, struct ring *ctrl, object_record_fn fn, void *arg);

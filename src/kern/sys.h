@@ -14,8 +14,8 @@ int kern_map_update(int fd, const void *key, const void *value, u64 flags);
 int kern_map_delete(int fd, const void *key);
 /* key NULL: the first. -ENOENT: there is none after it. */
 int kern_map_next_key(int fd, const void *key, void *next);
-/* Reads up to *cnt entries; *cnt becomes the number read. in_batch NULL: from the start; out_batch takes max(key_sz, 4) bytes and is
- * in_batch of the next call. -ENOENT: these were the last. -ENOSPC: one bucket did not fit, nothing was read. */
+/* Reads up to *cnt entries; *cnt becomes the number read. in_batch NULL: from the start; out_batch takes max(key_sz, 4) bytes and
+ * is in_batch of the next call. -ENOENT: these were the last. -ENOSPC: one bucket did not fit, nothing was read. */
 int kern_map_lookup_batch(int fd, const void *in_batch, void *out_batch, void *keys, void *values, u32 *cnt);
 int kern_map_delete_batch(int fd, const void *keys, u32 *cnt);
 

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "kern/kallsyms.h"
 #include "kern/lines.h"
+#include "kern/machine.h"
 
 #define TRACEFS_MAGIC 0x74726163
 
@@ -47,10 +48,19 @@ static int mount_detached(void)
 int tracefs_dir(void)
 {
 	static int fd = -EAGAIN;
+	char *fixture;
 	int err;
 
 	if (fd != -EAGAIN)
 		return fd;
+	fixture = machine_fixture("tracing");
+	if (fixture) {
+		fd = open(fixture, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+		free(fixture);
+		return fd;
+	}
 	fd = open_mounted("/sys/kernel/tracing");
 	if (fd >= 0 || fd == -EACCES)
 		return fd;
@@ -109,8 +119,8 @@ int tracefs_each_event(const char *category, const char *event, tracefs_event_fn
 		fn(arg, category, event);
 		return 1;
 	}
-	/* One file with all names: ten times faster than to walk the directories, and without the events of ftrace itself, to which nothing
-	 * can be attached. */
+	/* One file with all names: ten times faster than to walk the directories, and without the events of ftrace itself, to
+	 * which nothing can be attached. */
 	fd = openat(dir, "available_events", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -150,7 +160,8 @@ int tracefs_event_id(const char *category, const char *event)
 	return err > 0 ? err : -EINVAL;
 }
 
-int tracefs_event_format(const char *category, const char *event, struct arena *a, struct type_source *types, const struct type **out)
+int tracefs_event_format(const char *category, const char *event, struct arena *a, struct type_source *types,
+                         const struct type **out)
 {
 	size_t len;
 	char *text;

@@ -1,8 +1,8 @@
 /* The kernel's BPF interface as we use it: numbers and structs.
  *
- * Our own copy, because the headers of older distributions (Debian 12 has 6.1) lack uprobe_multi and sessions, which newer kernels
- * offer at run time. The names are the kernel's, therefore <linux/bpf.h> must not be included beside it. Constants only need base/:
- * every room may include this file, also those that never talk to a kernel (bpf/, vm/).
+ * Our own copy, because the headers of older distributions (Debian 12 has 6.1) lack uprobe_multi and sessions, which newer
+ * kernels offer at run time. The names are the kernel's, therefore <linux/bpf.h> must not be included beside it. Constants only
+ * need base/: every room may include this file, also those that never talk to a kernel (bpf/, vm/).
  */
 #pragma once
 
@@ -351,8 +351,8 @@ struct btf_type {
 enum { BTF_INT_SIGNED = 1, BTF_INT_CHAR = 2, BTF_INT_BOOL = 4 };
 enum { BTF_FUNC_STATIC, BTF_FUNC_GLOBAL, BTF_FUNC_EXTERN };
 
-/* ---- what goes into bpf(2): one struct for each command. Zero what is not used; the size passed is the struct's, older kernels accept
- * a longer one as long as what they do not know is zero. ---- */
+/* ---- what goes into bpf(2): one struct for each command. Zero what is not used; the size passed is the struct's, older kernels
+ * accept a longer one as long as what they do not know is zero. ---- */
 
 struct bpf_map_create_attr {
 	u32 map_type, key_size, value_size, max_entries, map_flags, inner_map_fd, numa_node;

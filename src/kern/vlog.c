@@ -6,7 +6,8 @@
 /* A line of the log that is about the whole run, not about the error. */
 static bool is_summary(const char *p, u32 len)
 {
-	static const char *const starts[] = { "processed ", "verification time", "stack depth", "max_states", "mark_precise", "propagating" };
+	static const char *const starts[] = { "processed ",  "verification time", "stack depth",
+					      "max_states", "mark_precise",      "propagating" };
 
 	for (u32 i = 0; i < ARRAY_CNT(starts); i++)
 		if (len >= strlen(starts[i]) && !strncmp(p, starts[i], strlen(starts[i])))
@@ -57,7 +58,7 @@ struct vlog vlog_explain(const char *log)
 			/* An error follows its instruction: what was remembered before is not it. */
 			v.text = NULL;
 		} else if (len && *p != ';' && !is_summary(p, len) && !is_state(p, len)) {
-			/* The first line after an instruction says it; what follows are explanations. Without instructions, the last. */
+			/* The first line after an instruction says it, explanations follow. Without instructions: the last. */
 			if (!v.text || v.insn < 0) {
 				v.text = p;
 				v.len = len;

@@ -394,7 +394,7 @@ static void check_field(struct check *k, struct expr *e)
 	}
 	e->field.member = type_member(t, e->field.name, &e->field.off);
 	if (!e->field.member) {
-		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", e->field.base->kind == E_CALL ? "The probe" : type_str(check_arena(k), t),
+		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", e->field.base->kind == E_CALL && e->field.base->call.fn->flags & FN_ARGS ? "The probe" : type_str(check_arena(k), t),
 			   e->field.name);
 		suggest_field(k, t, e->field.name);
 		return;

@@ -33,6 +33,9 @@ struct printer {
 	struct sbuf *out;
 	u32 depth;
 	bool with_types;
+	/* The place located last: mostly the next one is a little further on. */
+	struct span seen;
+	u32 row, col;
 };
 
 static void block(struct printer *p, const struct block *b);
@@ -50,10 +53,20 @@ static void line(struct printer *p, const char *text)
 
 static void place(struct printer *p, struct span at)
 {
-	u32 row, col;
+	const struct source *s = &p->c->diag->sources.at[at.src];
 
-	diag_locate(p->c->diag, at, &row, &col);
-	sbuf_printf(p->out, " <%u:%u>\n", row, col);
+	if (!p->row || at.src != p->seen.src || at.begin < p->seen.begin) {
+		p->seen = (struct span){ .src = at.src };
+		p->row = p->col = 1;
+	}
+	for (; p->seen.begin < at.begin && p->seen.begin < s->len; p->seen.begin++) {
+		p->col++;
+		if (s->text[p->seen.begin] == '\n') {
+			p->row++;
+			p->col = 1;
+		}
+	}
+	sbuf_printf(p->out, " <%u:%u>\n", p->row, p->col);
 }
 
 /* In double quotes, with the escapes of the language; bytes that are no printable ASCII as \xHH. */

@@ -267,6 +267,8 @@ static void json_text(struct out *o, const char *kind, const char *s, size_t len
 {
 	struct sbuf *b = line_begin(o, kind);
 
+	if (len && s[len - 1] == '\n' && (str_eq(kind, "join") || str_eq(kind, "syscall")))
+		len--;
 	sbuf_puts(b, ", \"data\": ");
 	json_string(b, s, len);
 	line_end(o);
@@ -359,8 +361,11 @@ static void put_place(struct sbuf *b, struct span at, const struct diag *d)
 
 static void json_report(struct out *o, const char *kind, struct span at, const struct diag *d, const char *msg)
 {
-	struct sbuf *b = line_begin(o, kind);
+	struct sbuf *b;
 
+	if (o->no_warnings && !str_eq(kind, "errorf"))
+		return;
+	b = line_begin(o, kind);
 	put_msg(b, msg);
 	put_place(b, at, d);
 	line_end(o);
@@ -369,8 +374,11 @@ static void json_report(struct out *o, const char *kind, struct span at, const s
 static void json_helper_error(struct out *o, struct span at, const struct diag *d, const char *msg, const char *helper,
 			      int retcode)
 {
-	struct sbuf *b = line_begin(o, "helper_error");
+	struct sbuf *b;
 
+	if (o->no_warnings)
+		return;
+	b = line_begin(o, "helper_error");
 	put_msg(b, msg);
 	sbuf_puts(b, ", \"helper\": ");
 	json_puts(b, helper);

@@ -44,6 +44,7 @@ struct out {
 	struct naming naming;
 	struct sbuf buf;    /* scratch of the sink */
 	bool colour;        /* messages on err are coloured */
+	bool no_warnings;   /* report() shows errors only */
 	int write_err;      /* errno of the first write that failed; nothing is written after it */
 };
 
@@ -51,12 +52,12 @@ struct sink {
 	const char *name;
 	const char *doc;
 	void (*attached)(struct out *o, u32 probes);
-	/* Finished text of printf, time, cat, join, syscall (system()): `kind` is that word. The text sink ends a line after
-	 * the last two. */
+	/* Finished text of printf, time, cat, join, syscall (system()): `kind` is that word. The last two end in a newline that
+	 * belongs to the text format; JSON drops it. */
 	void (*text)(struct out *o, const char *kind, const char *s, size_t len);
 	void (*value)(struct out *o, const struct type *t, const u8 *data); /* print(value) */
 	void (*map)(struct out *o, const struct map_view *v);
-	/* print(@m[k]) of a hist or of an aggregation goes through map() with one entry and print_value_only */
+	/* print(@m[k]) of a hist or of an aggregation goes through map() with one entry and value_only */
 	void (*lost)(struct out *o, u64 events);
 	/* A run-time warning or error: place is "file:line:col-col", may be NULL. kind: "runtime_error", "helper_error",
 	 * "errorf", "warnf" */

@@ -14,9 +14,8 @@ static void text_attached(struct out *o, u32 probes)
 
 static void text_text(struct out *o, const char *kind, const char *s, size_t len)
 {
+	(void)kind;
 	out_write(o, s, len);
-	if (str_eq(kind, "join") || str_eq(kind, "syscall"))
-		out_write(o, "\n", 1);
 }
 
 static void text_value(struct out *o, const struct type *t, const u8 *data)
@@ -63,7 +62,10 @@ static void text_lost(struct out *o, u64 events)
 
 static void text_report(struct out *o, const char *kind, struct span at, const struct diag *d, const char *msg)
 {
-	out_message(o, str_eq(kind, "errorf") ? DIAG_ERROR : DIAG_WARNING, d, &at, msg);
+	bool is_error = str_eq(kind, "errorf");
+
+	if (is_error || !o->no_warnings)
+		out_message(o, is_error ? DIAG_ERROR : DIAG_WARNING, d, &at, msg);
 }
 
 static void text_helper_error(struct out *o, struct span at, const struct diag *d, const char *msg, const char *helper,
@@ -71,6 +73,8 @@ static void text_helper_error(struct out *o, struct span at, const struct diag *
 {
 	struct sbuf text = {};
 
+	if (o->no_warnings)
+		return;
 	sbuf_printf(&text, "%s\nAdditional Info - helper: %s, retcode: %d", msg, helper, retcode);
 	out_message(o, DIAG_WARNING, d, &at, sbuf_str(&text));
 	sbuf_release(&text);

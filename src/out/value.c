@@ -16,15 +16,19 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 
 u64 value_load(const struct type *t, const u8 *data)
 {
-	u32 size = MIN(t->size, 8);
 	u64 v = 0;
 
-	memcpy(&v, data, size);
-	if (t->is_signed && size && size < 8) {
-		u32 unused = 64 - 8 * size;
-
-		v = (u64)((s64)(v << unused) >> unused);
+	switch (t->size) {
+	case 1:
+		return t->is_signed ? (u64)(s64)(s8)*data : *data;
+	case 2:
+		memcpy(&v, data, 2);
+		return t->is_signed ? (u64)(s64)(s16)v : v;
+	case 4:
+		memcpy(&v, data, 4);
+		return t->is_signed ? (u64)(s64)(s32)v : v;
 	}
+	memcpy(&v, data, MIN(t->size, 8));
 	return v;
 }
 

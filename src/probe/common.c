@@ -314,11 +314,9 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 
 void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b)
 {
-	struct ir_block *out = ir_block_new(l->b.f), *go = ir_block_new(l->b.f);
+	struct ir_block *go = ir_block_new(l->b.f);
 
-	ir_br(&l->b, cond, a, b, out, go);
-	ir_place(&l->b, out);
-	lower_leave(l);
+	ir_br(&l->b, cond, a, b, l->leave_plain, go);
 	ir_place(&l->b, go);
 }
 

@@ -1,8 +1,8 @@
 /* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
  *
  * Two ways to attach: one perf event per site, which can do everything (offsets, modules, addresses), or one kprobe_multi link for many
- * functions at once, which takes whole functions by name only. site.variant says whether a site could go by the second; unit.variant
- * which one was taken.
+ * functions at once, which takes whole functions by name only, and only those that ftrace can trace (not all that kprobes can). site.variant
+ * says whether a site could go by the second; unit.variant which one was taken.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/glob.h"
+#include "base/smap.h"
 #include "kern/btf.h"
 #include "kern/kallsyms.h"
 #include "kern/sys.h"
@@ -17,7 +18,11 @@
 #include "probe/probe.h"
 
 /* site.variant */
-enum { SITE_SINGLE, SITE_PLAIN };
+enum {
+	SITE_SINGLE, /* by perf event only */
+	SITE_NAMED,  /* a function by name: by link, if ftrace knows it */
+	SITE_LISTED, /* one that ftrace lists */
+};
 
 /* unit.variant */
 enum { KP_PERF, KP_MULTI };
@@ -117,7 +122,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* name: "func" or "module:func" */
-static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off)
+static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off, bool is_listed)
 {
 	const char *colon = strchr(name, ':');
 	struct site *s;
@@ -132,7 +137,7 @@ static void add(struct site_sink *sink, const struct provider *p, const char *na
 		s->target = arena_strndup(sink->arena, name, colon - name);
 	s->func = colon ? colon + 1 : name;
 	s->off = off;
-	s->variant = off || colon ? SITE_SINGLE : SITE_PLAIN;
+	s->variant = off || colon ? SITE_SINGLE : is_listed ? SITE_LISTED : SITE_NAMED;
 }
 
 static int expand_wildcard(struct search *s, const struct provider *p)
@@ -144,7 +149,7 @@ static int expand_wildcard(struct search *s, const struct provider *p)
 	/* Static functions may share a name; one link takes a name once. */
 	for (u32 i = 0; i < s->names.cnt; i++)
 		if (!i || !str_eq(s->names.at[i], s->names.at[i - 1]))
-			add(s->sink, p, s->names.at[i], 0);
+			add(s->sink, p, s->names.at[i], 0, true);
 	return s->names.cnt ? 0 : err;
 }
 
@@ -185,12 +190,12 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 
 	/* Quick: asks for one symbol. It cannot tell that there is none, as addresses may be hidden. */
 	if (!module && t && t->kaddr && t->kaddr(t->kaddr_self, func)) {
-		add(sink, p, name, off);
+		add(sink, p, name, off, false);
 		return;
 	}
 	kallsyms_each(look_at, &l);
 	if (l.found || !l.any_text) { /* without a list of symbols the kernel has to tell, when the probe is attached */
-		add(sink, p, name, off);
+		add(sink, p, name, off, false);
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
 	} else {
@@ -250,15 +255,52 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 static u64 share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
 	(void)c, (void)uses;
-	return s->variant;
+	return s->variant != SITE_SINGLE;
+}
+
+struct wanted {
+	struct smap names; /* name → bool: seen */
+	u32 left;
+};
+
+static bool tick_off(void *arg, const char *name, const char *module)
+{
+	struct wanted *w = arg;
+	bool *seen = smap_get(&w->names, name);
+
+	(void)module;
+	if (seen && !*seen) {
+		*seen = true;
+		w->left--;
+	}
+	return w->left;
+}
+
+/* Whether ftrace can trace all functions of the unit. Those that came from its list need no look. */
+static bool all_traceable(struct compile *c, const struct unit *u)
+{
+	bool *seen = xzalloc(u->site_cnt);
+	struct wanted w = {};
+	bool ok;
+
+	for (u32 i = 0; i < u->site_cnt; i++)
+		if (c->sites.at[u->site_first + i].variant == SITE_NAMED)
+			smap_put(&w.names, c->sites.at[u->site_first + i].func, &seen[i]);
+	w.left = w.names.cnt;
+	if (w.left)
+		tracefs_each_function(tick_off, &w);
+	ok = !w.left;
+	smap_release(&w.names);
+	free(seen);
+	return ok;
 }
 
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
-	bool is_plain = c->sites.at[u->site_first].variant == SITE_PLAIN;
+	bool is_single = c->sites.at[u->site_first].variant == SITE_SINGLE;
 
 	(void)uses;
-	u->variant = is_plain && u->site_cnt > 1 && target_has(c, KF_KPROBE_MULTI) ? KP_MULTI : KP_PERF;
+	u->variant = !is_single && u->site_cnt > 1 && target_has(c, KF_KPROBE_MULTI) && all_traceable(c, u) ? KP_MULTI : KP_PERF;
 }
 
 static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)

@@ -21,7 +21,6 @@ static void look_at(struct expr *e, void *arg)
 	if (!fn)
 		return;
 	uses->args |= !!(fn->flags & FN_ARGS);
-	uses->site |= !!(fn->flags & FN_SITE);
 }
 
 static struct body_uses probe_uses(const struct probe *p)
@@ -223,7 +222,7 @@ bool lang_expand(struct compile *c)
 			.add = add_site,
 			.c = c,
 			.arena = c->arena,
-			.filter_pid = c->target->filter_pid ? c->target->filter_pid : c->target->child_pid,
+			.filter_pid = c->target->filter_pid, /* not the -c child: it is not yet the program it will be */
 			.allow_unsafe = c->target->allow_unsafe,
 		} };
 

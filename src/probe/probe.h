@@ -62,7 +62,7 @@ static inline struct site *unit_site(const struct attach_ctx *ctx, const struct 
 	return &ctx->c->sites.at[u->site_first + i];
 }
 
-/* Ends the program when the condition holds. */
+/* Ends the program when the condition holds. Only for lower_entry(): nothing has been acquired yet that would have to be released. */
 void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b);
 
 /* lower_argn, lower_retval and lower_reg of programs whose context is struct pt_regs (kprobe, uprobe) or starts with it (perf_event). */

@@ -34,10 +34,9 @@ enum provider_flags {
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
 };
 
-/* What a probe's body asks for, found before anything has a type. The words are known by the flags of their fn rows. */
+/* What a probe's body asks for, found before anything has a type: calls of functions whose rows have the flag. */
 struct body_uses {
-	bool args; /* FN_ARGS: args */
-	bool site; /* FN_SITE: what depends on the site that fired: probe, func */
+	bool args; /* FN_ARGS */
 };
 
 /* How a program is loaded. */

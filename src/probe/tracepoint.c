@@ -195,10 +195,17 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 {
 	u32 way = choose_way(c, s, uses);
 
-	/* Before 6.9 a raw tracepoint has no cookie to tell sites apart. */
-	if (way == WAY_RAW && uses->site && !target_has(c, KF_RAW_TP_COOKIE))
+	/* Before 6.9 a raw tracepoint has no cookie to tell sites apart: a program for each. */
+	if (way == WAY_RAW && !target_has(c, KF_RAW_TP_COOKIE))
 		return (u64)str_hash(s->name) << 8 | way;
 	return way | (uses->args ? format_hash(s) << 8 : 0);
+}
+
+/* Finding out costs half a millisecond, so the driver may not have asked; it is worth it here (15 to 40 ns for each argument and event).
+ * A target with other types than this machine's is not this machine, and has what it says. */
+static bool has_typed(struct compile *c)
+{
+	return target_has(c, KF_TP_BTF) || (c->target->types && c->target->types == kern_types() && kern_has(KF_TP_BTF));
 }
 
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
@@ -207,7 +214,7 @@ static void plan(struct compile *c, struct unit *u, const struct body_uses *uses
 
 	u->variant = way;
 	/* sys_enter hands the number over; where no argument is wanted the registers are of no interest. */
-	if ((way == WAY_EXIT || (way == WAY_ENTER && uses->args)) && target_has(c, KF_TP_BTF))
+	if ((way == WAY_EXIT || (way == WAY_ENTER && uses->args)) && has_typed(c))
 		u->variant |= WAY_TYPED;
 }
 
@@ -325,7 +332,6 @@ static struct opnd lower_tp_site(struct lower *l)
 	if (site)
 		return opnd_reg(site);
 	BUG_ON(way == WAY_ENTER || way == WAY_EXIT);
-	BUG_ON(way == WAY_RAW && !target_has(l->c, KF_RAW_TP_COOKIE)); /* a function that depends on the site lacks FN_SITE */
 	site = ir_call_of(&l->b, HELPER_get_attach_cookie, opnd_reg(lower_ctx(l)));
 	lower_know(l, &site_known, 0, site);
 	return opnd_reg(site);
@@ -427,12 +433,11 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 
 static int attach_raw(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	bool has_cookies = u->site_cnt > 1 && target_has(ctx->c, KF_RAW_TP_COOKIE);
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
 		struct site *s = unit_site(ctx, u, i);
-		int fd = kern_raw_tp_open(s->func, prog_fd, has_cookies ? u->site_first + i : 0);
+		int fd = kern_raw_tp_open(s->func, prog_fd, u->site_cnt > 1 ? u->site_first + i : 0);
 
 		if (fd < 0) {
 			probe_attach_failed(ctx, s, fd, "cannot attach to the raw tracepoint", NULL);

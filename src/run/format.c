@@ -134,7 +134,7 @@ static void put_number(const struct fmt_piece *p, const char *prefix, u32 prefix
 
 static void put_int(const struct fmt_piece *p, u64 v, struct sbuf *out)
 {
-	u32 size = p->size ? p->size : 4, len, prefix_len = 0;
+	u32 size = p->size ? p->size : 4, len = 0, prefix_len = 0;
 	char buf[NUM_MAX], *digits = buf;
 	const char *prefix = "";
 

@@ -10,8 +10,11 @@
 #include "fn/fn.h"
 
 #define LOST_REPORT_NS 1000000000ull /* at most one report of lost events in this time */
-#define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time, each handles what came meanwhile */
+#define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time … */
+#define WAKE_RECORDS 64              /* … or for so many records, whatever is sooner */
 #define INSIST_NS 300000000ull       /* a second signal counts after this time: timeout(1) sends the first one twice */
+
+enum { CTRL_POS_SZ = 8 };
 
 u64 clock_ns(int clock)
 {
@@ -59,10 +62,10 @@ int signals_begin(void)
 	if (wake_fd < 0)
 		return -errno;
 	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++) {
-		sigaction(stop_signals[i], NULL, &old_actions[i]);
+		sigaction(stop_signals[i], &sa, &old_actions[i]);
 		/* Whoever started us with a signal ignored (nohup, a script's background job) wants it to stay so. */
-		if (old_actions[i].sa_handler != SIG_IGN)
-			sigaction(stop_signals[i], &sa, NULL);
+		if (old_actions[i].sa_handler == SIG_IGN)
+			sigaction(stop_signals[i], &old_actions[i], NULL);
 	}
 	sa.sa_handler = on_pipe;
 	sigaction(SIGPIPE, &sa, &old_pipe_action);
@@ -110,16 +113,24 @@ static void on_record(void *arg, const u8 *data, u32 len)
 		return;
 	}
 	rec = s->image->recs.at[head.id];
+	/* In the control ring a position follows the head. Without it, fields are where the layout has them; the head is lost,
+	 * but nobody needs it any more. Records of that kind have no variable part, so their size tells. */
+	if (rec->is_ctrl && len >= rec->fixed_sz + CTRL_POS_SZ) {
+		data += CTRL_POS_SZ;
+		len -= CTRL_POS_SZ;
+	}
 	rec->fn->event(s, rec, data, len);
 }
 
-void session_drain(struct session *s)
+int session_drain(struct session *s)
 {
-	s->obj->ops->consume(s->obj, on_record, s);
+	int cnt = s->obj->ops->consume(s->obj, on_record, s);
+
 	if (s->flushes)
 		out_flush(&s->out);
 	if (s->out.write_err)
 		s->exiting = true;
+	return cnt;
 }
 
 void session_exit(struct session *s, int code)
@@ -152,6 +163,20 @@ static int report_lost(struct session *s)
 	return -1;
 }
 
+/* Events that come one by one, each faster than we fall asleep, would cost a wake-up each: it is better to wait for some more.
+ * Not for long, and not for so many that even a small ring could fill up. */
+static void gather(u64 last_start, u64 start, int cnt)
+{
+	u64 now = clock_ns(CLOCK_MONOTONIC), wait;
+	struct timespec nap = {};
+
+	if (cnt <= 0 || now - start >= WAKE_GAP_NS)
+		return;
+	wait = MIN(WAKE_GAP_NS - (now - start), (start - last_start) / (u64)cnt * WAKE_RECORDS);
+	nap.tv_nsec = (long)wait;
+	nanosleep(&nap, NULL);
+}
+
 void loop_run(struct loop *l)
 {
 	struct session *s = l->s;
@@ -161,12 +186,14 @@ void loop_run(struct loop *l)
 		{ .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
 		{ .fd = l->pid_fd, .events = POLLIN },
 	};
-	u64 last_wake = 0;
+	u64 start = 0, last_start;
 
 	for (;;) {
-		int timeout;
+		int timeout, cnt;
 
-		session_drain(s);
+		last_start = start;
+		start = clock_ns(CLOCK_MONOTONIC);
+		cnt = session_drain(s);
 		timeout = report_lost(s);
 		if (caught)
 			s->exiting = true;
@@ -176,17 +203,7 @@ void loop_run(struct loop *l)
 			BUG("poll: %s", strerror(errno));
 		if (fds[2].revents)
 			s->exiting = true; /* what it caused is drained at the end */
-		if (fds[1].revents && !s->exiting && !caught) {
-			/* Events that come one by one, each faster than the last one was handled, would cost a wake-up each. */
-			u64 now = clock_ns(CLOCK_MONOTONIC);
-
-			if (now - last_wake < WAKE_GAP_NS) {
-				struct timespec nap = { .tv_nsec = (long)(WAKE_GAP_NS - (now - last_wake)) };
-
-				nanosleep(&nap, NULL);
-				now += (u64)nap.tv_nsec;
-			}
-			last_wake = now;
-		}
+		if (fds[1].revents && !s->exiting && !caught)
+			gather(last_start, start, cnt);
 	}
 }

@@ -11,8 +11,8 @@ void signals_end(void);  /* as it was before */
 int signals_caught(void); /* which one, or 0 */
 void signals_stopping(void); /* the end has begun for another reason */
 
-/* Handles all records that are ready. */
-void session_drain(struct session *s);
+/* Handles all records that are ready. Returns how many. */
+int session_drain(struct session *s);
 
 struct loop {
 	struct session *s;

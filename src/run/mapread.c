@@ -19,13 +19,17 @@ static int compare_u64(u64 a, u64 b)
 	return a < b ? -1 : a > b;
 }
 
-/* Integers, and what is a number underneath, as one that compares unsigned. */
+/* Integers compare as signed numbers, u64 too: as it is done elsewhere. Smaller unsigned ones are never negative. */
+static bool is_signed_key(const struct type *t)
+{
+	return t->is_signed || (t->size == 8 && (t->kind == T_INT || t->kind == T_ENUM));
+}
+
 static u64 number_rank(const struct type *t, const u8 *data)
 {
 	u64 v = value_load(t, data);
 
-	/* All integers as signed, also u64: as it is done elsewhere. Addresses are never negative. */
-	return t->kind == T_INT || t->kind == T_ENUM ? v ^ SIGN_BIT : v;
+	return is_signed_key(t) ? v ^ SIGN_BIT : v;
 }
 
 static int compare_strings(const u8 *a, const u8 *b, u32 size)
@@ -76,31 +80,59 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 	return 0;
 }
 
-/* A number that never contradicts map_key_compare(); *is_exact if it decides alone. It spares most of the calls while sorting. */
-static u64 key_rank(const struct type *t, const u8 *key, bool *is_exact)
-{
-	u64 rank = 0;
+/* The start of a key in a form whose bytes compare as the keys do: numbers with the highest byte first and their sign turned,
+ * strings without what is behind their NUL. Comparing two of them decides nearly always, without a look at the keys. */
+struct prefix {
+	u8 bytes[16];
+	u32 len; /* of the whole key; more than 16: the prefix does not decide alone */
+};
 
-	*is_exact = false;
+static void prefix_add(struct prefix *p, const void *bytes, u32 used, u32 size)
+{
+	if (p->len < sizeof(p->bytes))
+		memcpy(p->bytes + p->len, bytes, MIN(used, sizeof(p->bytes) - p->len));
+	p->len += size;
+}
+
+static void prefix_add_number(struct prefix *p, u64 v, u32 size)
+{
+	v = __builtin_bswap64(v << (64 - 8 * size));
+	prefix_add(p, &v, size, size);
+}
+
+static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key)
+{
+	if (p->len >= sizeof(p->bytes)) {
+		p->len = UINT32_MAX / 2;
+		return;
+	}
 	switch (t->kind) {
 	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
-		*is_exact = true;
-		return number_rank(t, key);
+		if (is_signed_key(t))
+			prefix_add_number(p, value_load(t, key) ^ (u64)1 << (8 * t->size - 1), t->size);
+		else
+			prefix_add_number(p, value_load(t, key), t->size);
+		return;
+	case T_USYM:
+		prefix_add_number(p, value_load(&type_u64, key), 8);
+		p->len = UINT32_MAX / 2;
+		return;
 	case T_STRING:
-		for (u32 i = 0; i < MIN(t->size, 8) && key[i]; i++)
-			rank |= (u64)key[i] << (56 - 8 * i);
-		return rank;
+		prefix_add(p, key, strnlen((const char *)key, MIN(t->size, sizeof(p->bytes))), t->size);
+		return;
+	case T_ARRAY:
+		for (u32 i = 0; i < t->cnt && p->len < sizeof(p->bytes); i++)
+			prefix_add_key(p, t->elem, key + (size_t)i * t->elem->size);
+		break;
 	case T_TUPLE:
-		if (!t->member_cnt)
-			return 0;
-		rank = key_rank(t->members[0].type, key + t->members[0].off, is_exact);
-		*is_exact = *is_exact && t->member_cnt == 1;
-		return rank;
-	case T_USYM: case T_BUFFER: case T_ARRAY: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM:
-	case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
-		return 0;
+		for (u32 i = 0; i < t->member_cnt && p->len <= sizeof(p->bytes); i++)
+			prefix_add_key(p, t->members[i].type, key + t->members[i].off);
+		return;
+	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
+	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+		break;
 	}
-	return 0;
+	p->len = UINT32_MAX / 2; /* left to map_key_compare() */
 }
 
 static bool sorts_by_value(const struct type *val)
@@ -127,7 +159,7 @@ static u64 value_rank(const struct type *val, const u8 *data)
 }
 
 struct item {
-	u64 value_rank, key_rank;
+	u64 value_rank, key_rank[2];
 	u32 index;
 };
 
@@ -135,44 +167,84 @@ struct order {
 	const struct type *key;
 	const u8 *keys;
 	u32 key_sz;
-	bool key_is_exact;
+	bool key_is_exact; /* key_rank decides alone */
 };
 
-static int compare_items(const void *pa, const void *pb, void *arg)
+static bool item_is_less(const struct item *a, const struct item *b, const struct order *o)
 {
-	const struct item *a = pa, *b = pb;
-	const struct order *o = arg;
 	const u8 *ka, *kb;
 	int r;
 
 	if (a->value_rank != b->value_rank)
-		return a->value_rank < b->value_rank ? -1 : 1;
-	if (a->key_rank != b->key_rank)
-		return a->key_rank < b->key_rank ? -1 : 1;
+		return a->value_rank < b->value_rank;
+	if (a->key_rank[0] != b->key_rank[0])
+		return a->key_rank[0] < b->key_rank[0];
+	if (a->key_rank[1] != b->key_rank[1])
+		return a->key_rank[1] < b->key_rank[1];
 	if (o->key_is_exact)
-		return 0;
+		return false;
 	ka = o->keys + (size_t)a->index * o->key_sz;
 	kb = o->keys + (size_t)b->index * o->key_sz;
 	r = map_key_compare(o->key, ka, kb);
-	return r ? r : memcmp(ka, kb, o->key_sz);
+	return r ? r < 0 : memcmp(ka, kb, o->key_sz) < 0;
+}
+
+/* Merges sorted runs, short ones made by insertion: qsort() would spend more on calling the comparison than on comparing, which
+ * shows with a million keys. spare has room for as many items. Returns which of the two holds the result. */
+static struct item *sort_items(struct item *items, struct item *spare, u32 cnt, const struct order *o)
+{
+	const u32 run = 12;
+
+	for (u32 i = 1; i < cnt; i++) {
+		struct item it = items[i];
+		u32 j = i;
+
+		for (; j % run && item_is_less(&it, &items[j - 1], o); j--)
+			items[j] = items[j - 1];
+		items[j] = it;
+	}
+	for (u64 width = run; width < cnt; width *= 2) {
+		struct item *swap = items;
+
+		for (u64 at = 0; at < cnt; at += 2 * width) {
+			struct item *a = items + at, *a_end = items + MIN(at + width, cnt);
+			struct item *b = a_end, *b_end = items + MIN(at + 2 * width, cnt), *to = spare + at;
+
+			while (a < a_end && b < b_end)
+				*to++ = item_is_less(b, a, o) ? *b++ : *a++;
+			memcpy(to, a, (size_t)(a_end - a) * sizeof(*a));
+			to += a_end - a;
+			memcpy(to, b, (size_t)(b_end - b) * sizeof(*b));
+		}
+		items = spare;
+		spare = swap;
+	}
+	return items;
 }
 
 /* Fills view.entries in order. Values lie stride bytes apart and are summed up already. */
 static void order_entries(struct map_snap *s, u64 top)
 {
 	const struct map_dump *d = &s->dump;
-	bool by_value = sorts_by_value(s->view.val), is_exact = false;
-	struct item *items = xrealloc(NULL, (size_t)d->cnt * sizeof(*items));
+	bool by_value = sorts_by_value(s->view.val);
+	struct item *memory = xrealloc(NULL, 2 * (size_t)d->cnt * sizeof(*memory)), *items = memory;
 	struct order o = { .key = s->view.key, .keys = d->keys, .key_sz = d->key_sz };
 	u32 first = top && top < d->cnt ? d->cnt - (u32)top : 0;
 
 	for (u32 i = 0; i < d->cnt; i++) {
-		items[i].index = i;
-		items[i].value_rank = by_value ? value_rank(s->view.val, d->values + (size_t)i * d->stride) : 0;
-		items[i].key_rank = key_rank(s->view.key, d->keys + (size_t)i * d->key_sz, &is_exact);
+		struct prefix p = {};
+		u64 half[2];
+
+		prefix_add_key(&p, s->view.key, d->keys + (size_t)i * d->key_sz);
+		memcpy(half, p.bytes, sizeof(half));
+		items[i] = (struct item){
+			.value_rank = by_value ? value_rank(s->view.val, d->values + (size_t)i * d->stride) : 0,
+			.key_rank = { __builtin_bswap64(half[0]), __builtin_bswap64(half[1]) },
+			.index = i,
+		};
+		o.key_is_exact = p.len <= sizeof(p.bytes);
 	}
-	o.key_is_exact = is_exact;
-	qsort_r(items, d->cnt, sizeof(*items), compare_items, &o);
+	items = sort_items(items, memory + d->cnt, d->cnt, &o);
 	s->view.cnt = d->cnt - first;
 	s->view.entries = xrealloc(NULL, (size_t)s->view.cnt * sizeof(*s->view.entries));
 	for (u32 i = first; i < d->cnt; i++)
@@ -180,7 +252,7 @@ static void order_entries(struct map_snap *s, u64 top)
 			.key = d->keys + (size_t)items[i].index * d->key_sz,
 			.val = d->values + (size_t)items[i].index * d->stride,
 		};
-	free(items);
+	free(memory);
 }
 
 bool map_scalar_place(struct object *obj, const struct map *m, struct scalar_place *p)

@@ -1,6 +1,6 @@
 /* A run from begin to the printed maps:
  *
- *   output → signals → load → begin → attach → "Attached" → resume the child → events → detach → end → maps → losses
+ *   output → signals → load → begin → attach → "Attached" → child → events → detach → end → maps → losses
  *
  * Records of begin are handled after attaching, as elsewhere, so that "Attached" is the first thing that a reader of JSON sees.
  */
@@ -85,6 +85,7 @@ static bool open_output(struct run *r)
 	out->file = stdout;
 	out->err = stderr;
 	out->colour = o->colour;
+	out->no_warnings = o->no_warnings;
 	out->sink = sink_find(format);
 	if (!out->sink) {
 		fail(r, "there is no output format '%s'", format);

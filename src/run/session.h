@@ -38,6 +38,7 @@ struct session_opts {
 	u32 pid;                  /* -p */
 	struct child *child;      /* started, waiting; NULL */
 	bool colour;              /* messages on stderr are coloured */
+	bool no_warnings;         /* no run-time warnings; what was lost is told nevertheless */
 	struct naming naming;     /* how addresses are named: ksym, usym, self; the rest is filled in */
 };
 int session_run(struct compile *c, const struct session_opts *opts);

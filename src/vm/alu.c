@@ -1,5 +1,6 @@
-/* Arithmetic, conditions and atomic operations, with the kernel's answers where C has none: a division by zero yields 0, a remainder by
- * zero leaves the operand, shift counts are taken modulo the width, and the smallest number divided by -1 is itself. */
+/* Arithmetic, conditions and atomic operations, with the kernel's answers where C has none: a division by zero yields 0, a
+ * remainder by zero leaves the operand, shift counts are taken modulo the width, and the smallest number divided by -1 is itself.
+ */
 #include "vm/internal.h"
 
 static u64 div64(u64 a, u64 b, bool is_signed)

@@ -1,5 +1,5 @@
-/* The checks that need no run: is every instruction one that the kernel knows, with its unused fields zero, does control stay inside
- * of functions, and is everything reached. */
+/* The checks that need no run: is every instruction one that the kernel knows, with its unused fields zero, does control stay
+ * inside of functions, and is everything reached. */
 #include "vm/internal.h"
 
 #include <stdio.h>
@@ -13,8 +13,10 @@ struct check {
 
 enum { IS_FUNC = 1, IS_TAIL = 2 /* second half of LD_IMM64 */, IS_REACHED = 4 };
 
-static const char *const alu_text[] = { "+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "swap", "?", "?" };
-static const char *const jmp_text[] = { "goto", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=", "?", "?" };
+static const char *const alu_text[] = { "+=",  "-=", "*=", "/=", "|=",   "&=",   "<<=", ">>=",
+					"neg", "%=", "^=", "=",  "s>>=", "swap", "?",   "?" };
+static const char *const jmp_text[] = { "goto", "==",   ">", ">=", "&",  "!=",  "s>", "s>=",
+					"call", "exit", "<", "<=", "s<", "s<=", "?",  "?" };
 
 static const char *size_text(u8 code)
 {
@@ -37,18 +39,23 @@ void vm_insn_text(const struct insn *i, char *buf, u32 sz)
 	operand_text(i, r, rhs, sizeof(rhs));
 	switch (cls) {
 	case BPF_LD:
-		snprintf(buf, sz, "r%u = %s%d ll", i->dst, i->src == BPF_PSEUDO_MAP_FD ? "map " : i->src ? "address " : "", i->imm);
+		snprintf(buf, sz, "r%u = %s%d ll", i->dst,
+			 i->src == BPF_PSEUDO_MAP_FD ? "map " :
+			 i->src                      ? "address " :
+						       "",
+			 i->imm);
 		return;
 	case BPF_LDX:
-		snprintf(buf, sz, "r%u = *(%c%s *)(r%u %+d)", i->dst, BPF_MODE(i->code) == BPF_MEMSX ? 's' : 'u', size_text(i->code), i->src,
-			 i->off);
+		snprintf(buf, sz, "r%u = *(%c%s *)(r%u %+d)", i->dst, BPF_MODE(i->code) == BPF_MEMSX ? 's' : 'u',
+			 size_text(i->code), i->src, i->off);
 		return;
 	case BPF_ST:
 		snprintf(buf, sz, "*(u%s *)(r%u %+d) = %d", size_text(i->code), i->dst, i->off, i->imm);
 		return;
 	case BPF_STX:
 		if (BPF_MODE(i->code) == BPF_ATOMIC)
-			snprintf(buf, sz, "atomic 0x%x *(u%s *)(r%u %+d), r%u", i->imm, size_text(i->code), i->dst, i->off, i->src);
+			snprintf(buf, sz, "atomic 0x%x *(u%s *)(r%u %+d), r%u", i->imm, size_text(i->code), i->dst, i->off,
+				 i->src);
 		else
 			snprintf(buf, sz, "*(u%s *)(r%u %+d) = r%u", size_text(i->code), i->dst, i->off, i->src);
 		return;
@@ -146,10 +153,14 @@ static bool check_mem(struct check *c, u32 pc, const struct insn *i)
 		if (size != BPF_W && size != BPF_DW)
 			return bad(c, pc, "atomic operation on less than 4 bytes");
 		switch (i->imm) {
-		case BPF_ADD: case BPF_ADD | BPF_FETCH:
-		case BPF_OR: case BPF_OR | BPF_FETCH:
-		case BPF_AND: case BPF_AND | BPF_FETCH:
-		case BPF_XOR: case BPF_XOR | BPF_FETCH:
+		case BPF_ADD:
+		case BPF_ADD | BPF_FETCH:
+		case BPF_OR:
+		case BPF_OR | BPF_FETCH:
+		case BPF_AND:
+		case BPF_AND | BPF_FETCH:
+		case BPF_XOR:
+		case BPF_XOR | BPF_FETCH:
 		case BPF_XCHG:
 		case BPF_CMPXCHG:
 			return true;

@@ -1,5 +1,5 @@
-/* The helpers that our code generator calls, with the kernel's answers. What the verifier would refuse (a bad pointer, a map of the wrong
- * kind) is a fault; what the kernel answers with an error code is answered with that code. */
+/* The helpers that our code generator calls, with the kernel's answers. What the verifier would refuse (a bad pointer, a map of
+ * the wrong kind) is a fault; what the kernel answers with an error code is answered with that code. */
 #include "vm/internal.h"
 
 #include <errno.h>

@@ -21,7 +21,10 @@ enum {
 bool vm_map_is_hash(const struct vm_map *m)
 {
 	switch (m->def.type) {
-	case BPF_MAP_TYPE_HASH: case BPF_MAP_TYPE_LRU_HASH: case BPF_MAP_TYPE_PERCPU_HASH: case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+	case BPF_MAP_TYPE_HASH:
+	case BPF_MAP_TYPE_LRU_HASH:
+	case BPF_MAP_TYPE_PERCPU_HASH:
+	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
 		return true;
 	}
 	return false;
@@ -35,7 +38,9 @@ bool vm_map_is_array(const struct vm_map *m)
 bool vm_map_is_percpu(const struct vm_map *m)
 {
 	switch (m->def.type) {
-	case BPF_MAP_TYPE_PERCPU_ARRAY: case BPF_MAP_TYPE_PERCPU_HASH: case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+	case BPF_MAP_TYPE_PERCPU_HASH:
+	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
 		return true;
 	}
 	return false;
@@ -124,7 +129,8 @@ int vm_map_add(struct vm *vm, const struct image_map *def)
 		if (err)
 			goto fail;
 		/* One guard more, so that what is next in the address space is not taken for an element. */
-		mem = mmap(NULL, m->mem_sz + VM_GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		mem = mmap(NULL, m->mem_sz + VM_GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			   0);
 		if (mem == MAP_FAILED) {
 			err = -errno;
 			goto fail;
@@ -258,7 +264,9 @@ static u32 add_slot(struct vm_map *m, const void *key, u32 hash)
 	u32 s = 1 + take_slot(m);
 	struct vm_elem *e = &m->elems.at[s - 1];
 
-	*e = (struct vm_elem){ .state = VM_ELEM_LIVE, .hash = hash, .next = m->buckets[hash & m->bucket_mask], .seq = ++m->vm->seq };
+	*e = (struct vm_elem){
+		.state = VM_ELEM_LIVE, .hash = hash, .next = m->buckets[hash & m->bucket_mask], .seq = ++m->vm->seq
+	};
 	m->buckets[hash & m->bucket_mask] = s;
 	lru_append(m, s);
 	memcpy(slot_key(m, s - 1), key, m->def.key_sz);

@@ -1,8 +1,8 @@
 /* Which memory a program may touch, and how.
  *
- * An address is looked for in the stack frames, the context, the ring records that the run has reserved, the maps and the extra regions,
- * in this order. Neighbouring objects have guards between them (map elements, frames), so an access that runs off the end of its object
- * is found although registers do not remember which object they point to.
+ * An address is looked for in the stack frames, the context, the ring records that the run has reserved, the maps and the extra
+ * regions, in this order. Neighbouring objects have guards between them (map elements, frames), so an access that runs off the
+ * end of its object is found although registers do not remember which object they point to.
  */
 #include "vm/internal.h"
 
@@ -30,7 +30,8 @@ static bool grow_stack(struct vm_run *r, struct vm_frame *f, u32 used)
 	for (u32 i = 0; i <= r->depth; i++)
 		sum += ALIGN_UP(MAX(r->frames[i].used, 1u), 32);
 	if (sum > MAX_BPF_STACK) {
-		vm_fail(r, "the %u frames of this call chain use %u bytes of stack together, 512 is the limit", r->depth + 1, sum);
+		vm_fail(r, "the %u frames of this call chain use %u bytes of stack together, 512 is the limit", r->depth + 1,
+			sum);
 		return false;
 	}
 	return true;
@@ -43,7 +44,8 @@ static u8 *stack_access(struct vm_run *r, u32 depth, u64 addr, u32 size, enum vm
 	u32 off = MAX_BPF_STACK + from_top;
 
 	if (!within(addr, size, (u64)f->mem, MAX_BPF_STACK)) {
-		vm_fail(r, "%u bytes at r10%+lld of frame %u are outside of its 512 bytes of stack", size, (long long)from_top, depth);
+		vm_fail(r, "%u bytes at r10%+lld of frame %u are outside of its 512 bytes of stack", size, (long long)from_top,
+			depth);
 		return NULL;
 	}
 	if ((acc == VM_LOAD || acc == VM_STORE || acc == VM_ATOMIC) && off % size) {
@@ -70,7 +72,8 @@ static u8 *map_access(struct vm_run *r, struct vm_map *m, u64 addr, u32 size, en
 	const char *why = vm_map_locate(m, addr, size, write);
 
 	if (why) {
-		vm_fail(r, "%s: %u bytes at offset %llu of map %s", why, size, (unsigned long long)(addr - (u64)m->mem), m->def.name);
+		vm_fail(r, "%s: %u bytes at offset %llu of map %s", why, size, (unsigned long long)(addr - (u64)m->mem),
+			m->def.name);
 		return NULL;
 	}
 	return (u8 *)addr;
@@ -94,7 +97,7 @@ static u8 *ctx_access(struct vm_run *r, u64 addr, u32 size, enum vm_access acc)
 static u8 *lookup(struct vm_run *r, u64 addr, u32 size, enum vm_access acc)
 {
 	u32 want = acc == VM_LOAD || acc == VM_IN ? VM_REGION_READ :
-		   acc == VM_ATOMIC		  ? VM_REGION_READ | VM_REGION_WRITE :
+		   acc == VM_ATOMIC               ? VM_REGION_READ | VM_REGION_WRITE :
 						    VM_REGION_WRITE;
 
 	for (u32 i = r->depth + 1; i-- > 0;) {
@@ -141,8 +144,8 @@ bool vm_is_internal(const struct vm_run *r, u64 addr)
 	return false;
 }
 
-/* Memory of this process that may not be mapped. process_vm_readv() answers EFAULT where a load would kill us; where a sandbox forbids it,
- * /proc/self/mem does the same. */
+/* Memory of this process that may not be mapped. process_vm_readv() answers EFAULT where a load would kill us; where a sandbox
+ * forbids it, /proc/self/mem does the same. */
 static bool read_self(void *dst, u64 addr, u32 size)
 {
 	struct iovec to = { dst, size }, from = { (void *)addr, size };

@@ -66,8 +66,8 @@ struct object *vm_object_load(const struct image *img, struct diag *diag)
 		int err = vm_map_add(v->vm, def);
 
 		if (err < 0) {
-			diag_error_nowhere(diag, E_LOAD, "cannot create map %s in the interpreter: %s", def->name ? def->name : "?",
-					   strerror(-err));
+			diag_error_nowhere(diag, E_LOAD, "cannot create map %s in the interpreter: %s",
+					   def->name ? def->name : "?", strerror(-err));
 			goto fail;
 		}
 	}
@@ -197,25 +197,33 @@ static bool ctrl_is_next(const struct vm_map *data, const u8 *rec, u32 len)
 
 	if (!data || len < sizeof(struct rec_head) + sizeof(pos))
 		return true;
-	memcpy(&pos, rec + sizeof(struct rec_head), sizeof(pos));
+	memcpy(&pos, rec + len - sizeof(pos), sizeof(pos)); /* its last eight bytes */
 	return vm_ring_consumer(data) >= pos;
+}
+
+/* The next record that was sent before `end`. */
+static bool peek(struct vm_map *ring, u64 end, const u8 **rec, u32 *len)
+{
+	return ring && vm_ring_peek(ring, rec, len) && vm_ring_consumer(ring) < end;
 }
 
 static int consume(struct object *o, object_record_fn fn, void *arg)
 {
 	struct vm_object *v = self(o);
 	struct vm_map *data = ring_at(v, MAP_IDX_RING), *ctrl = ring_at(v, MAP_IDX_CTRL);
+	/* What fn itself causes to be sent waits for the next call. */
+	u64 data_end = data ? data->prod : 0, ctrl_end = ctrl ? ctrl->prod : 0;
 	int cnt = 0;
 
 	for (;; cnt++) {
 		const u8 *rec = NULL, *ctrl_rec = NULL;
 		u32 len = 0, ctrl_len = 0;
-		bool has_data = data && vm_ring_peek(data, &rec, &len);
-		bool has_ctrl = ctrl && vm_ring_peek(ctrl, &ctrl_rec, &ctrl_len);
+		bool has_data = peek(data, data_end, &rec, &len);
+		bool has_ctrl = peek(ctrl, ctrl_end, &ctrl_rec, &ctrl_len);
 
 		/* With nothing left in the data ring a position ahead of it must not hold the record back for ever. */
 		if (has_ctrl && (!has_data || ctrl_is_next(data, ctrl_rec, ctrl_len))) {
-			fn(arg, ctrl_rec, ctrl_len);
+			fn(arg, ctrl_rec, ctrl_len - MIN(ctrl_len, (u32)sizeof(u64)));
 			vm_ring_pop(ctrl);
 		} else if (has_data) {
 			fn(arg, rec, len);
@@ -232,6 +240,14 @@ static int poll_fd(struct object *o)
 	return -1;
 }
 
+/* Nothing can be attached to it. */
+static int prog_fd(struct object *o, u32 prog)
+{
+	(void)o;
+	(void)prog;
+	return -ENOTSUP;
+}
+
 static const struct object_ops vm_ops = {
 	.name = "interpreter",
 	.prog_run = prog_run,
@@ -243,4 +259,5 @@ static const struct object_ops vm_ops = {
 	.consume = consume,
 	.poll_fd = poll_fd,
 	.free = object_free,
+	.prog_fd = prog_fd,
 };

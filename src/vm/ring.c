@@ -1,6 +1,6 @@
-/* Ring buffers, with the kernel's arithmetic: positions only grow, each record has a header of 8 bytes and is rounded up to 8, and one is
- * refused when more than size - 1 bytes would be waiting. Memory is twice the size, so that a record that starts before the end goes on
- * behind it; nothing else ever lives there, because records start below the size. */
+/* Ring buffers, with the kernel's arithmetic: positions only grow, each record has a header of 8 bytes and is rounded up to 8,
+ * and one is refused when more than size - 1 bytes would be waiting. Memory is twice the size, so that a record that starts
+ * before the end goes on behind it; nothing else ever lives there, because records start below the size. */
 #include "vm/internal.h"
 
 static u32 *header(const struct vm_map *m, u64 pos)

@@ -1,13 +1,13 @@
 /* A BPF interpreter in user space: runs what our compiler emits, as any user.
  *
- * It is a second verifier as much as a machine. Instructions are checked when a program is made (unknown codes, reserved fields, jumps
- * out of a function, code that is never reached), and a run ends with a fault where the kernel's verifier would refuse the program for
- * what happened: memory outside of what a program may touch, stack bytes or registers that were never written, a stack access that is not
- * aligned, more than 512 bytes of stack over all frames of a call chain, a ring reservation that is not given back. A fault never harms
- * the process.
+ * It is a second verifier as much as a machine. Instructions are checked when a program is made (unknown codes, reserved fields,
+ * jumps out of a function, code that is never reached), and a run ends with a fault where the kernel's verifier would refuse the
+ * program for what happened: memory outside of what a program may touch, stack bytes or registers that were never written, a
+ * stack access that is not aligned, more than 512 bytes of stack over all frames of a call chain, a ring reservation that is not
+ * given back. A fault never harms the process.
  *
- * Addresses in registers are the process's own, except for regions that were given another address by vm_region_add(). Nothing here is
- * thread-safe.
+ * Addresses in registers are the process's own, except for regions that were given another address by vm_region_add(). Nothing
+ * here is thread-safe.
  *
  * A machine is made by vm_new(), then gets its maps (index by index, as in image.maps), then its programs. vm_object_load() of
  * run/object.h does that for an image.
@@ -23,7 +23,8 @@ struct vm_prog;
 
 enum { VM_COMM_SZ = 16, VM_MAX_FRAMES = 8, VM_CTX_WORDS = 64 };
 
-/* What programs can ask about the world. vm_env_init() takes it from this process; whoever wants the same result every time sets it. */
+/* What programs can ask about the world. vm_env_init() takes it from this process; whoever wants the same result every time sets
+ * it. */
 struct vm_env {
 	u32 pid, tid; /* as user space calls them: the kernel's tgid and pid */
 	u32 ns_pid, ns_tid;
@@ -37,9 +38,9 @@ struct vm_env {
 	u64 boot_off_ns, tai_off_ns; /* added for the boot and TAI clocks when fixed */
 	u64 rand;                    /* state of the generator; 0: real random numbers */
 	u64 cgroup_id;
-	u64 task;    /* "address" of the current task; vm_region_add() can put something there */
-	u64 cookie;  /* get_attach_cookie() */
-	u64 func_ip; /* get_func_ip() */
+	u64 task;                   /* "address" of the current task; vm_region_add() can put something there */
+	u64 cookie;                 /* get_attach_cookie() */
+	u64 func_ip;                /* get_func_ip() */
 	const u64 *kstack, *ustack; /* for get_stack(), innermost first; none: it fails */
 	u32 kstack_cnt, ustack_cnt;
 	u64 max_steps; /* instructions that one run may take */
@@ -66,8 +67,8 @@ void vm_free(struct vm *vm); /* maps too; programs must be gone */
 struct vm_env *vm_env(struct vm *vm);
 u32 vm_ncpus(const struct vm *vm);
 
-/* Memory that programs may use beside their own. Programs see it at addr; it is at host (not copied). Kernel and user memory is only
- * reached by the probe_read family, as in the kernel; the process's own memory needs no region for that. */
+/* Memory that programs may use beside their own. Programs see it at addr; it is at host (not copied). Kernel and user memory is
+ * only reached by the probe_read family, as in the kernel; the process's own memory needs no region for that. */
 enum vm_region_flags {
 	VM_REGION_READ = 1 << 0,   /* by plain loads */
 	VM_REGION_WRITE = 1 << 1,  /* by plain stores */
@@ -77,9 +78,9 @@ enum vm_region_flags {
 void vm_region_add(struct vm *vm, u64 addr, void *host, u64 size, u32 flags);
 void vm_region_drop(struct vm *vm, u64 addr);
 
-/* Maps. vm_map_add() returns the new map's index or -errno, under the kernel's rules; a def of type 0 takes an index and nothing else.
- * As in the kernel, an update of a hash map's element makes a new element (per-CPU kinds are written in place): a pointer that a program
- * got before refers to the old one. The memory of an element that is gone stays accessible until the run ends. */
+/* Maps. vm_map_add() returns the new map's index or -errno, under the kernel's rules; a def of type 0 takes an index and nothing
+ * else. As in the kernel, an update of a hash map's element makes a new element (per-CPU kinds are written in place): a pointer
+ * that a program got before refers to the old one. The memory of an element that is gone stays accessible until the run ends. */
 int vm_map_add(struct vm *vm, const struct image_map *def);
 struct vm_map *vm_map(struct vm *vm, u32 index); /* NULL if there is none */
 bool vm_map_is_percpu(const struct vm_map *m);

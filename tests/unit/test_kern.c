@@ -1,5 +1,5 @@
-/* kern/: BTF, tracefs formats, kallsyms, the verifier's log, rings and objects. What needs the running kernel's consent is skipped
- * without it. */
+/* kern/: BTF, tracefs formats, kallsyms, the verifier's log, rings and objects. What needs the running kernel's consent is
+ * skipped without it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static u8 *blob_finish(struct blob *b, u32 *len)
 static u8 *sample_btf(u32 *len)
 {
 	struct blob b = {};
-	u32 i32, chr, u32t, boolean, name, arr, arr2, node_ptr, color, fwd, proto, proto_ptr, anon, node = 15, user, user_ptr, wide, dbl;
+	u32 i32, chr, u32t, boolean, name, arr, arr2, node_ptr, color, fwd, proto, proto_ptr, anon;
+	u32 node = 15, user, user_ptr, wide, dbl;
 
 	i32 = blob_type(&b, "int", BTF_KIND_INT, 0, 4);
 	WORDS(&b, BTF_INT_SIGNED << 24 | 32);
@@ -226,10 +227,42 @@ static void test_btf(void)
 	btf_close(src);
 }
 
+/* A module's BTF goes on where the kernel's ends. */
+static void test_btf_split(void)
+{
+	struct btfraw base, split;
+	const struct btf_type *t;
+	u32 len, first, id, str;
+	u8 *data = sample_btf(&len), *more;
+	struct blob b = {};
+
+	CHECK(!btfraw_init(&base, data, len, false, NULL) && !btfraw_check(&base));
+	first = base.first_id + base.cnt;
+	sbuf_add(&b.strs, "extra", 6);
+	str = base.str_len;
+	WORDS(&b, str, (u32)BTF_KIND_STRUCT << 24 | 1, 96, 0, 15, 0);
+	WORDS(&b, str, (u32)BTF_KIND_TYPEDEF << 24, first);
+	more = blob_finish(&b, &len);
+	CHECK(!btfraw_init(&split, more, len, false, &base) && !btfraw_check(&split));
+	id = btfraw_find(&split, BTF_BIT(BTF_KIND_STRUCT), "extra");
+	CHECK(id == first && btfraw_find(&split, BTF_BIT(BTF_KIND_TYPEDEF), "extra") == first + 1);
+	CHECK(!btfraw_find(&base, BTF_BIT(BTF_KIND_STRUCT), "extra") && !btfraw_find(&split, BTF_BIT(BTF_KIND_STRUCT), "node"));
+	t = btfraw_type(&split, ((const struct btf_member *)(btfraw_type(&split, id) + 1))->type);
+	CHECK(t && t == btfraw_type(&base, 15));
+	CHECK_STR(btfraw_str(&split, t->name_off), "node");
+	CHECK(!btfraw_type(&split, first + 2) && !btfraw_type(&base, first) && !btfraw_type(&split, 0));
+	CHECK_STR(btfraw_str(&split, str + 6), "");
+	CHECK(btfraw_next(&split, BTF_BIT(BTF_KIND_TYPEDEF), 0) == first + 1 &&
+	      !btfraw_next(&split, BTF_BIT(BTF_KIND_TYPEDEF), first + 1));
+	btfraw_release(&split);
+	btfraw_release(&base);
+}
+
 /* Asks everything that can be asked. The answers do not matter, only that there are some. */
 static void exercise(struct type_source *src)
 {
-	static const char *const names[] = { "node", "tight", "snake", "node_t", "opaque_t", "color", "wide", "int", "char", "double", "x" };
+	static const char *const names[] = { "node", "tight", "snake", "node_t", "opaque_t", "color",
+					     "wide", "int",   "char",  "double", "x" };
 	static const char *const words[] = { "struct", "union", "enum", "" };
 	const struct type *t;
 	struct btf_func fn;
@@ -554,12 +587,13 @@ static void check_log(const char *log, s64 insn, const char *text)
 
 static void test_vlog(void)
 {
-	check_log("0: R1=ctx() R10=fp0\n; @x = 1; @ a.bt:1\n0: (bf) r6 = r1  ; R1=ctx()\n6: (85) call bpf_x#179\nR1 type=ctx expected=fp\n"
-		  "processed 7 insns (limit 1000000) max_states_per_insn 0\n",
-		  6, "R1 type=ctx expected=fp");
-	check_log("func#0 @0\n0: R1=ctx(off=0,imm=0) R10=fp0\n0: (b7) r0 = 0\nfrom 3 to 9: R0=inv0\n9: (79) r1 = *(u64 *)(r0 +0)\n"
-		  "R0 invalid mem access 'scalar'\nverification time 40 usec\nstack depth 0\n",
-		  9, "R0 invalid mem access 'scalar'");
+	check_log("0: R1=ctx() R10=fp0\n; @x = 1; @ a.bt:1\n0: (bf) r6 = r1  ; R1=ctx()\n6: (85) call bpf_x#179\n"
+	          "R1 type=ctx expected=fp\nprocessed 7 insns (limit 1000000) max_states_per_insn 0\n",
+	          6, "R1 type=ctx expected=fp");
+	check_log(
+	    "func#0 @0\n0: R1=ctx(off=0,imm=0) R10=fp0\n0: (b7) r0 = 0\nfrom 3 to 9: R0=inv0\n9: (79) r1 = *(u64 *)(r0 +0)\n"
+	    "R0 invalid mem access 'scalar'\nverification time 40 usec\nstack depth 0\n",
+	    9, "R0 invalid mem access 'scalar'");
 	check_log("unreachable insn 7\nprocessed 0 insns\n", 7, "unreachable insn 7");
 	check_log("", -1, "");
 	check_log("BPF program is too large. Processed 1000001 insn\n", -1, "BPF program is too large. Processed 1000001 insn");
@@ -613,9 +647,10 @@ static const struct provider provider = { .name = "test", .attr = raw_tp_attr };
 #define LOAD(reg, base, off) { BPF_LDX | BPF_MEM | BPF_DW, reg, base, off, 0 }
 
 /* Sends record `id` with the given value at +8 to the ring; R7 holds the position for the control ring's. */
-#define SEND(map, id, value_insn)                                                                                      \
-	STORE_IMM(BPF_REG_10, -16, id), value_insn, LD_MAP(BPF_REG_1, BPF_PSEUDO_MAP_FD, map, 0), MOV_REG(BPF_REG_2, BPF_REG_10), \
-		ADD_IMM(BPF_REG_2, -16), MOV_IMM(BPF_REG_3, 16), MOV_IMM(BPF_REG_4, 0), CALL(ringbuf_output)
+#define SEND(map, id, value_insn)                                                                                                \
+	STORE_IMM(BPF_REG_10, -16, id), value_insn, LD_MAP(BPF_REG_1, BPF_PSEUDO_MAP_FD, map, 0),                                \
+	    MOV_REG(BPF_REG_2, BPF_REG_10), ADD_IMM(BPF_REG_2, -16), MOV_IMM(BPF_REG_3, 16), MOV_IMM(BPF_REG_4, 0),              \
+	    CALL(ringbuf_output)
 #define QUERY_POS()                                                                                                    \
 	LD_MAP(BPF_REG_1, BPF_PSEUDO_MAP_FD, MAP_IDX_RING, 0), MOV_IMM(BPF_REG_2, BPF_RB_PROD_POS), CALL(ringbuf_query),         \
 		MOV_REG(BPF_REG_7, BPF_REG_0)
@@ -663,7 +698,8 @@ static void add_maps(struct image *img)
 	avec_push(&arena, &img->maps, (struct image_map){ "scratch", 0, 0, 0, 0, 0, NULL, 0, NULL });
 	avec_push(&arena, &img->maps,
 		  (struct image_map){ "const", BPF_MAP_TYPE_ARRAY, 4, 64, 1, BPF_F_RDONLY_PROG, init, sizeof(init), NULL });
-	avec_push(&arena, &img->maps, (struct image_map){ "@h", BPF_MAP_TYPE_HASH, 4, 12, 5000, BPF_F_NO_PREALLOC, NULL, 0, NULL });
+	avec_push(&arena, &img->maps,
+		  (struct image_map){ "@h", BPF_MAP_TYPE_HASH, 4, 12, 5000, BPF_F_NO_PREALLOC, NULL, 0, NULL });
 	avec_push(&arena, &img->maps,
 		  (struct image_map){ "@p", BPF_MAP_TYPE_PERCPU_HASH, 8, 12, 100, BPF_F_NO_PREALLOC, NULL, 0, NULL });
 }
@@ -903,7 +939,8 @@ static void test_refused(void)
 	CHECK(!kern_object_load(img, &d, false));
 	diag_print(&d, DIAG_ERROR, false, &out);
 	CHECK(d.error_cnt == 1 && d.msgs.at[0].tag == E_LOAD);
-	CHECK(str_starts(sbuf_str(&out), "a.bt:4:2-14: ERROR: the kernel refused the program for test:1*prog at instruction 1: R0 invalid mem"));
+	CHECK(str_starts(sbuf_str(&out),
+	                 "a.bt:4:2-14: ERROR: the kernel refused the program for test:1*prog at instruction 1: R0 invalid mem"));
 	sbuf_reset(&out);
 	diag_init(&d, &arena);
 	diag_add_source(&d, "a.bt", script, sizeof(script) - 1);
@@ -919,6 +956,7 @@ int main(void)
 
 	arena_init(&arena);
 	test_btf();
+	test_btf_split();
 	test_btf_broken();
 	test_btf_kernel();
 	test_format();

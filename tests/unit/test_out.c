@@ -224,7 +224,8 @@ static void test_buckets(void)
 		{ 0, 2, "[2, 4)" }, { 0, 3, "[2, 4)" }, { 0, 6, "[4, 8)" }, { 0, 511, "[256, 512)" }, { 0, 512, "[512, 1K)" },
 		{ 0, 1023, "[512, 1K)" }, { 0, 1024, "[1K, 2K)" },
 		{ 0, 1 << 19, "[512K, 1M)" }, { 0, 1 << 20, "[1M, 2M)" }, { 0, 1 << 30, "[1G, 2G)" },
-		{ 0, 1ll << 40, "[1T, 2T)" }, { 0, 1ll << 50, "[1P, 2P)" }, { 0, 1ll << 60, "[1E, 2E)" }, { 0, INT64_MAX, "[4E, 8E)" },
+		{ 0, 1ll << 40, "[1T, 2T)" }, { 0, 1ll << 50, "[1P, 2P)" }, { 0, 1ll << 60, "[1E, 2E)" },
+		{ 0, INT64_MAX, "[4E, 8E)" },
 		{ 2, 3, "[3]" }, { 2, 4, "[4]" }, { 2, 7, "[7]" }, { 2, 8, "[8, 10)" }, { 2, 11, "[10, 12)" },
 		{ 2, 1024, "[1024, 1280)" }, { 2, 3584, "[3584, 4K)" }, { 2, 4096, "[4K, 5K)" }, { 2, 5 << 20, "[5M, 6M)" },
 		{ 5, 63, "[63]" }, { 5, 64, "[64, 66)" }, { 5, INT64_MAX, "[8064P, 8192P)" },
@@ -371,6 +372,7 @@ static void test_sinks(void)
 	session.out.sink->attached(&session.out, 2);
 	session.out.sink->text(&session.out, "printf", "hi 5\n", 5);
 	session.out.sink->text(&session.out, "time", "12:00:01\n", 9);
+	session.out.sink->text(&session.out, "join", "a b\n", 4);
 	session.out.sink->value(&session.out, &type_s32, (u8 *)&(s32){ 7 });
 	session.out.sink->lost(&session.out, 3);
 	session.out.sink->report(&session.out, "errorf", at, &diag, "bad 1");
@@ -380,6 +382,7 @@ static void test_sinks(void)
 	CHECK_TEXT(written(), "{\"type\": \"attached_probes\", \"count\": 2, \"data\": {\"probes\": 2}}\n"
 			      "{\"type\": \"printf\", \"data\": \"hi 5\\n\"}\n"
 			      "{\"type\": \"time\", \"data\": \"12:00:01\\n\"}\n"
+			      "{\"type\": \"join\", \"data\": \"a b\"}\n"
 			      "{\"type\": \"value\", \"data\": 7}\n"
 			      "{\"type\": \"lost_events\", \"count\": 3, \"data\": {\"events\": 3}}\n"
 			      "{\"type\": \"errorf\", \"msg\": \"bad 1\", \"filename\": \"stdin\", \"line\": 1, \"col\": 9}\n"
@@ -389,8 +392,8 @@ static void test_sinks(void)
 			      "{\"type\": \"runtime_error\", \"msg\": \"no place\"}\n");
 	CHECK_TEXT(written_err(), "");
 	session.out.sink = sink_find("text");
-	session.out.sink->text(&session.out, "join", "a b", 3);
-	session.out.sink->text(&session.out, "syscall", "x\n", 2);
+	session.out.sink->text(&session.out, "join", "a b\n", 4);
+	session.out.sink->text(&session.out, "syscall", "x\n\n", 3);
 	session.out.sink->text(&session.out, "cat", "y", 1);
 	session.out.sink->before_maps(&session.out);
 	CHECK_TEXT(written(), "a b\nx\n\ny\n\n");
@@ -403,6 +406,15 @@ static void test_sinks(void)
 				  "stdin:1:9-13: ERROR: bad 1\nBEGIN { @x++; }\n        ~~~~\n"
 				  "stdin:1:9-13: WARNING: Map full\nAdditional Info - helper: map_update_elem, retcode: -7\n"
 				  "BEGIN { @x++; }\n        ~~~~\n");
+	session.out.no_warnings = true;
+	session.out.sink->report(&session.out, "runtime_error", at, &diag, "not shown");
+	session.out.sink->helper_error(&session.out, at, &diag, "not shown", "map_update_elem", -7);
+	session.out.sink->report(&session.out, "errorf", at, NULL, "shown");
+	CHECK_TEXT(written_err(), "ERROR: shown\n");
+	session.out.sink = sink_find("json");
+	session.out.sink->report(&session.out, "runtime_error", at, &diag, "not shown");
+	session.out.sink->helper_error(&session.out, at, &diag, "not shown", "map_update_elem", -7);
+	CHECK_TEXT(written(), "");
 	session_close();
 }
 

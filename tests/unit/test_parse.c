@@ -2,6 +2,7 @@
  *
  *   test_parse FILE          the tree of FILE on stdout, messages on stderr
  *   test_parse --golden DIR  compares every DIR/NAME.bt with NAME.ast (tree) and NAME.err (messages), those that exist
+ *   test_parse --mutate SEED CNT
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -1076,6 +1077,24 @@ static void try_bytes(const char *text, u32 len)
 	trial_end(&t);
 }
 
+/* Nothing but snippets. */
+static u32 soup(char *text, u32 cap)
+{
+	u32 len = 0, times = rnd(60);
+
+	if (rnd(2))
+		len = sprintf(text, "begin { ");
+	while (times--) {
+		const char *s = snippets[rnd(ARRAY_CNT(snippets))];
+
+		if (len + strlen(s) > cap)
+			break;
+		memcpy(text + len, s, strlen(s));
+		len += strlen(s);
+	}
+	return len;
+}
+
 static void test_mutations(u32 cnt)
 {
 	enum { CAP = 2000 };
@@ -1090,8 +1109,11 @@ static void test_mutations(u32 cnt)
 		u32 at;
 
 		memcpy(text, sample, len);
-		while (times--)
-			len = mutate(text, len, CAP);
+		if (i % 4 == 3)
+			len = soup(text, CAP);
+		else
+			while (times--)
+				len = mutate(text, len, CAP);
 		exact = malloc(len ? len : 1);
 		memcpy(exact, text, len);
 		try_bytes(exact, len);
@@ -1177,6 +1199,9 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && str_eq(argv[1], "--golden")) {
 		run_golden(argv[2]);
+	} else if (argc == 4 && str_eq(argv[1], "--mutate")) {
+		rng_state = atoi(argv[2]);
+		test_mutations(atoi(argv[3]));
 	} else {
 		test_tokens();
 		test_literals();

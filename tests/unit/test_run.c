@@ -387,9 +387,12 @@ static void test_child(void)
 {
 	static const struct { const char *cmd, *words; } cases[] = {
 		{ "ls", "<ls>" }, { "  ls  -l\t/tmp\n", "<ls><-l></tmp>" }, { "a 'b c' d", "<a><b c><d>" },
-		{ "a \"b c\"d", "<a><b cd>" }, { "a '' \"\"", "<a><><>" }, { "a\\ b c\\\\", "<a b><c\\>" }, { "x '\\n'", "<x><\\n>" },
-		{ "x \"\\n\\\"\\$\"", "<x><\\n\"$>" }, { "sh -c 'echo \"$x\" | cat'", "<sh><-c><echo \"$x\" | cat>" }, { "a 'b", NULL },
-		{ "a \"b", NULL }, { "", NULL }, { "  ", NULL }, { "it'\"'s", "<it\"s>" }, { "a \\\nb", "<a><b>" }, { "\\", "<\\>" },
+		{ "a \"b c\"d", "<a><b cd>" }, { "a '' \"\"", "<a><><>" }, { "a\\ b c\\\\", "<a b><c\\>" },
+		{ "x '\\n'", "<x><\\n>" }, { "x \"\\n\\\"\\$\"", "<x><\\n\"$>" },
+		{ "sh -c 'echo \"$x\" | cat'", "<sh><-c><echo \"$x\" | cat>" },
+		{ "a 'b", NULL }, { "a \"b", NULL }, { "", NULL }, { "  ", NULL },
+		{ "it'\"'s", "<it\"s>" }, { "a \\\nb", "<a><b>" },
+		{ "\\", "<\\>" },
 	};
 	struct sbuf b = {};
 	struct child *c;
@@ -458,6 +461,18 @@ static void on_text(struct session *s, const struct rec *rec, const u8 *data, u3
 	s->out.sink->text(&s->out, "printf", (const char *)data + 8, strlen((const char *)data + 8));
 }
 
+/* Once through the data ring and once through the control ring, where a position comes first. */
+static void send_exit(struct fake *f, u32 id, bool in_ctrl)
+{
+	struct sbuf b = {};
+
+	sbuf_add(&b, &(struct rec_head){ .id = id }, sizeof(struct rec_head));
+	if (in_ctrl)
+		sbuf_add(&b, &(u64){ 0x4142434445464748 }, 8);
+	sbuf_add(&b, "3\0\0\0\0\0\0", 8);
+	vec_push(&f->ring, b);
+}
+
 static void on_exit_call(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
 	(void)rec, (void)len;
@@ -479,7 +494,7 @@ static int fake_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 	snprintf(run_log + strlen(run_log), sizeof(run_log) - strlen(run_log), "attach %s %d; ", u->name, prog_fd);
 	if (str_eq(u->name, "p2")) { /* attached last: now things happen */
 		send_text(running, 0, "one\n");
-		send_text(running, running->hash.cnt, "3"); /* exit or signal, as the test wants */
+		send_exit(running, MIN(running->hash.cnt, 2), running->hash.cnt == 3); /* exit or signal, as the test wants */
 		send_text(running, 0, "late\n");
 	}
 	return (int)u->site_cnt;
@@ -513,7 +528,8 @@ static void test_run(void)
 		{ .unit = &units[0] }, { .unit = &units[1] }, { .unit = &units[2] }, { .unit = &units[3] },
 	};
 	struct rec recs[] = {
-		{ .fn = &text_fn, .fixed_sz = 8 }, { .fn = &exit_fn, .fixed_sz = 8 }, { .fn = &signal_fn, .fixed_sz = 8 },
+		{ .fn = &text_fn, .fixed_sz = 8 }, { .fn = &exit_fn, .fixed_sz = 16, .is_ctrl = true },
+		{ .fn = &signal_fn, .fixed_sz = 16, .is_ctrl = true },
 	};
 	struct rec *rec_ptrs[] = { &recs[0], &recs[1], &recs[2] };
 	struct map b = { .name = "@b", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 64, .flag_off = 128 };
@@ -534,7 +550,8 @@ static void test_run(void)
 	image.recs.at = rec_ptrs, image.recs.cnt = 3;
 	comp.maps.at = maps, comp.maps.cnt = 3;
 	comp.config.print_maps_on_exit = true;
-	for (u32 how = 1; how <= 2; how++) { /* ends by exit(3), by SIGINT */
+	for (u32 how = 1; how <= 3; how++) { /* ends by exit(3), by SIGINT, by exit(3) in the control ring */
+		recs[2].fn = how == 3 ? &exit_fn : &signal_fn;
 		fake_init(&f);
 		f.on_run = fake_prog;
 		f.hash.cnt = how;
@@ -542,11 +559,11 @@ static void test_run(void)
 		f.data[128] = f.data[129] = 1;
 		running = &f;
 		run_log[0] = 0;
-		CHECK(session_run_object(&comp, &f.base, &opts) == (how == 1 ? 3 : 0));
+		CHECK(session_run_object(&comp, &f.base, &opts) == (how == 2 ? 0 : 3));
 		CHECK_TEXT(run_log, "run 0; attach p1 1002; attach p2 1001; run 3; ");
 		CHECK(io_read_file(path, &got, NULL) == 0);
 		/* Nothing counts after exit(), except end; after a signal everything that was sent does. */
-		CHECK_TEXT(got, how == 1 ? "hello\none\nbye\n\n\n@a: 0\n@b: 0\n" : "hello\none\nlate\nbye\n\n\n@a: 0\n@b: 0\n");
+		CHECK_TEXT(got, how != 2 ? "hello\none\nbye\n\n\n@a: 0\n@b: 0\n" : "hello\none\nlate\nbye\n\n\n@a: 0\n@b: 0\n");
 		CHECK(((struct data_head *)f.data)->start_ns > 0);
 		free(got);
 		close(f.ring_fd);
@@ -612,6 +629,129 @@ static void test_run(void)
 	unlink(path);
 }
 
+/* What needs a process of its own. Each returns the exit status of the part that runs there. */
+
+static void slow_prog(struct fake *f, u32 prog)
+{
+	(void)f;
+	if (prog) /* end */
+		for (u32 i = 0; i < 100; i++)
+			usleep(100000);
+}
+
+static void many_lines(struct fake *f, u32 prog)
+{
+	for (u32 i = 0; i < 20000 && !prog; i++)
+		send_text(f, 0, "a line of text for a reader that is not there any more\n");
+}
+
+static int wait_status(int pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static void nap(void)
+{
+	usleep(400000);
+}
+
+static void test_processes(void)
+{
+	static const struct provider begin = { .name = "begin", .flags = PROV_SELF };
+	static const struct provider end = { .name = "end", .flags = PROV_SELF | PROV_END };
+	static const struct fn text_fn = { .name = "printf", .event = on_text };
+	struct unit units[] = {
+		{ .provider = &begin, .name = "begin", .site_cnt = 1 },
+		{ .provider = &end, .name = "end", .site_cnt = 1 },
+	};
+	struct image_prog progs[] = { { .unit = &units[0] }, { .unit = &units[1] } };
+	struct rec rec = { .fn = &text_fn, .fixed_sz = 8 }, *recs[] = { &rec };
+	struct session_opts opts = { .quiet = true };
+	int pid, status, fds[2];
+	struct fake f;
+
+	fake_init(&f);
+	image.progs.at = progs, image.progs.cnt = 2;
+	image.recs.at = recs, image.recs.cnt = 1;
+	comp.maps.cnt = 0;
+	fflush(stdout);
+
+	/* The reader goes away: a quiet end. */
+	CHECK(!pipe(fds));
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], 1);
+		close(fds[0]), close(fds[1]);
+		f.on_run = many_lines;
+		status = session_run_object(&comp, &f.base, &opts);
+		_exit(status);
+	}
+	close(fds[0]), close(fds[1]);
+	status = wait_status(pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+	/* One signal is heard and `end` runs, one more some time later ends it at once. */
+	pid = fork();
+	if (!pid) {
+		opts.pid = (u32)getppid(); /* which does not end */
+		f.on_run = slow_prog;
+		_exit(session_run_object(&comp, &f.base, &opts));
+	}
+	nap();
+	kill(pid, SIGINT);
+	nap();
+	CHECK(waitpid(pid, &status, WNOHANG) == 0);
+	kill(pid, SIGINT);
+	status = wait_status(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+
+	/* -p: ends with that process. */
+	pid = fork();
+	if (!pid)
+		_exit((usleep(50000), 0));
+	f.on_run = many_lines;
+	opts.pid = (u32)pid;
+	opts.output_path = "/dev/null";
+	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	wait_status(pid);
+	vec_free(&f.ring);
+
+	/* A tracer that is killed takes a waiting and a running command with it. */
+	for (u32 is_running = 0; is_running < 2; is_running++) {
+		int child_pid = 0, gone = 0;
+
+		CHECK(!pipe(fds));
+		pid = fork();
+		if (!pid) {
+			struct sbuf why = {};
+			struct child *c = child_start("sleep 100", &why);
+
+			if (is_running)
+				child_resume(c, &why);
+			if (write(fds[1], &c->pid, sizeof(c->pid)) < 0)
+				_exit(1);
+			pause();
+			_exit(0);
+		}
+		CHECK(read(fds[0], &child_pid, sizeof(child_pid)) == sizeof(child_pid));
+		close(fds[0]), close(fds[1]);
+		kill(pid, SIGKILL);
+		wait_status(pid);
+		for (u32 i = 0; i < 2000 && !gone; i++) {
+			char *path = xasprintf("/proc/%d/stat", child_pid), *stat = NULL;
+
+			gone = io_read_file(path, &stat, NULL) || strstr(stat, ") Z ");
+			free(stat);
+			free(path);
+			usleep(1000);
+		}
+		CHECK(gone);
+	}
+}
+
 int main(void)
 {
 	world_init();
@@ -621,5 +761,6 @@ int main(void)
 	test_order();
 	test_child();
 	test_run();
+	test_processes();
 	return world_end();
 }

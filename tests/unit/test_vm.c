@@ -1,4 +1,5 @@
-/* The interpreter (src/vm): instructions against C, what must be refused, maps, rings, callbacks, helpers, the object interface. */
+/* The interpreter (src/vm): instructions against C, what must be refused, maps, rings, callbacks, helpers, the object interface.
+ */
 #include "vm_asm.h"
 
 #include <errno.h>
@@ -29,25 +30,25 @@ static int run_insns(const struct insn *insns, u32 cnt, u64 *r0)
 #define RUN(r0, ...) run_insns((struct insn[]){ __VA_ARGS__ }, sizeof((struct insn[]){ __VA_ARGS__ }) / sizeof(struct insn), r0)
 
 /* The program runs and returns want. */
-#define GIVES(want, ...)                                                                                               \
-	do {                                                                                                           \
-		u64 got_ = 0;                                                                                          \
-		int err_ = RUN(&got_, __VA_ARGS__);                                                                    \
-		if (err_)                                                                                              \
-			printf("%s\n", fault.text);                                                                    \
-		CHECK_EQ(err_, 0);                                                                                     \
-		CHECK_EQ(got_, want);                                                                                  \
+#define GIVES(want, ...)                                                                                                         \
+	do {                                                                                                                     \
+		u64 got_ = 0;                                                                                                    \
+		int err_ = RUN(&got_, __VA_ARGS__);                                                                              \
+		if (err_)                                                                                                        \
+			printf("%s\n", fault.text);                                                                              \
+		CHECK_EQ(err_, 0);                                                                                               \
+		CHECK_EQ(got_, want);                                                                                            \
 	} while (0)
 
 /* It does not: kind is -1 or -2, the message has text in it and names instruction pc. */
-#define REFUSED(kind, pc, text_, ...)                                                                                  \
-	do {                                                                                                           \
-		u64 got_;                                                                                              \
-		int err_ = RUN(&got_, __VA_ARGS__);                                                                    \
-		CHECK_EQ(err_, kind);                                                                                  \
-		if (err_ && (fault.insn != (pc) || !strstr(fault.text, text_)))                                        \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, fault.text);                                         \
-		CHECK(strstr(fault.text, text_) && fault.insn == (pc));                                                \
+#define REFUSED(kind, pc, text_, ...)                                                                                            \
+	do {                                                                                                                     \
+		u64 got_;                                                                                                        \
+		int err_ = RUN(&got_, __VA_ARGS__);                                                                              \
+		CHECK_EQ(err_, kind);                                                                                            \
+		if (err_ && (fault.insn != (pc) || !strstr(fault.text, text_)))                                                  \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, fault.text);                                                   \
+		CHECK(strstr(fault.text, text_) && fault.insn == (pc));                                                          \
 	} while (0)
 
 /* ---- instructions against C ---- */
@@ -61,27 +62,53 @@ static u64 ref_alu(u8 op, u32 bits, bool is_signed, u64 a, u64 b)
 	u32 sh = b % bits;
 
 	switch (op) {
-	case BPF_ADD: res = ua + ub; break;
-	case BPF_SUB: res = ua - ub; break;
-	case BPF_MUL: res = (__int128)((unsigned __int128)ua * (unsigned __int128)ub); break;
-	case BPF_DIV: res = !ub ? 0 : is_signed ? sa / sb : ua / ub; break;
-	case BPF_MOD: res = !ub ? ua : is_signed ? sa % sb : ua % ub; break;
-	case BPF_OR: res = ua | ub; break;
-	case BPF_AND: res = ua & ub; break;
-	case BPF_XOR: res = ua ^ ub; break;
-	case BPF_LSH: res = (__int128)((unsigned __int128)ua << sh); break;
-	case BPF_RSH: res = ua >> sh; break;
-	case BPF_ARSH: res = sa >> sh; break;
-	case BPF_NEG: res = -ua; break;
-	case BPF_MOV: res = ub; break;
+	case BPF_ADD:
+		res = ua + ub;
+		break;
+	case BPF_SUB:
+		res = ua - ub;
+		break;
+	case BPF_MUL:
+		res = (__int128)((unsigned __int128)ua * (unsigned __int128)ub);
+		break;
+	case BPF_DIV:
+		res = !ub ? 0 : is_signed ? sa / sb : ua / ub;
+		break;
+	case BPF_MOD:
+		res = !ub ? ua : is_signed ? sa % sb : ua % ub;
+		break;
+	case BPF_OR:
+		res = ua | ub;
+		break;
+	case BPF_AND:
+		res = ua & ub;
+		break;
+	case BPF_XOR:
+		res = ua ^ ub;
+		break;
+	case BPF_LSH:
+		res = (__int128)((unsigned __int128)ua << sh);
+		break;
+	case BPF_RSH:
+		res = ua >> sh;
+		break;
+	case BPF_ARSH:
+		res = sa >> sh;
+		break;
+	case BPF_NEG:
+		res = -ua;
+		break;
+	case BPF_MOV:
+		res = ub;
+		break;
 	}
 	return (u64)res & mask;
 }
 
 static void test_alu_random(void)
 {
-	static const u8 ops[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR, BPF_AND, BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR, BPF_MOV,
-				  BPF_ARSH };
+	static const u8 ops[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND, BPF_LSH,
+				  BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR, BPF_MOV, BPF_ARSH };
 
 	for (u32 n = 0; n < 20000; n++) {
 		u8 op = ops[n % ARRAY_CNT(ops)];
@@ -99,7 +126,8 @@ static void test_alu_random(void)
 			b = (u64)(s64)imm;
 		}
 		err = RUN(&got, LD64(1, a), LD64(2, b),
-			  INSN((bits == 64 ? BPF_ALU64 : BPF_ALU) | op | (is_x ? BPF_X : BPF_K), 1, is_x ? 2 : 0, is_signed, is_x ? 0 : imm),
+			  INSN((bits == 64 ? BPF_ALU64 : BPF_ALU) | op | (is_x ? BPF_X : BPF_K), 1, is_x ? 2 : 0, is_signed,
+			       is_x ? 0 : imm),
 			  MOVR(0, 1), EXIT);
 		CHECK_EQ(err, 0);
 		CHECK_EQ(got, ref_alu(op, bits, is_signed, a, b));
@@ -112,17 +140,28 @@ static bool ref_cond(u8 op, u32 bits, u64 a, u64 b)
 	s64 sa = bits == 64 ? (s64)a : (s32)a, sb = bits == 64 ? (s64)b : (s32)b;
 
 	switch (op) {
-	case BPF_JEQ: return ua == ub;
-	case BPF_JNE: return ua != ub;
-	case BPF_JGT: return ua > ub;
-	case BPF_JGE: return ua >= ub;
-	case BPF_JLT: return ua < ub;
-	case BPF_JLE: return ua <= ub;
-	case BPF_JSGT: return sa > sb;
-	case BPF_JSGE: return sa >= sb;
-	case BPF_JSLT: return sa < sb;
-	case BPF_JSLE: return sa <= sb;
-	case BPF_JSET: return ua & ub;
+	case BPF_JEQ:
+		return ua == ub;
+	case BPF_JNE:
+		return ua != ub;
+	case BPF_JGT:
+		return ua > ub;
+	case BPF_JGE:
+		return ua >= ub;
+	case BPF_JLT:
+		return ua < ub;
+	case BPF_JLE:
+		return ua <= ub;
+	case BPF_JSGT:
+		return sa > sb;
+	case BPF_JSGE:
+		return sa >= sb;
+	case BPF_JSLT:
+		return sa < sb;
+	case BPF_JSLE:
+		return sa <= sb;
+	case BPF_JSET:
+		return ua & ub;
 	}
 	return false;
 }
@@ -139,8 +178,8 @@ static void test_jmp_random(void)
 
 		if (!is_x)
 			b = (u64)(s64)(s32)b;
-		err = RUN(&got, LD64(1, a), LD64(2, b), MOV(0, 1), INSN(cls | op | (is_x ? BPF_X : BPF_K), 1, is_x ? 2 : 0, 1, is_x ? 0 : b),
-			  MOV(0, 0), EXIT);
+		err = RUN(&got, LD64(1, a), LD64(2, b), MOV(0, 1),
+			  INSN(cls | op | (is_x ? BPF_X : BPF_K), 1, is_x ? 2 : 0, 1, is_x ? 0 : b), MOV(0, 0), EXIT);
 		CHECK_EQ(err, 0);
 		CHECK_EQ(got, ref_cond(op, bits, a, b));
 	}
@@ -185,7 +224,8 @@ static void test_memory(void)
 	GIVES(0xffffffffffff8788, LDSX(BPF_H, 0, 1, 8), EXIT);
 	GIVES(0xffffffffffffff88, LDSX(BPF_B, 0, 1, 8), EXIT);
 	GIVES(0xfffffffffffffffe, ST(BPF_DW, 10, -8, -2), LDX(BPF_DW, 0, 10, -8), EXIT);
-	GIVES(0x55001122, ST(BPF_DW, 10, -512, 0), ST(BPF_B, 10, -509, 0x55), ST(BPF_H, 10, -512, 0x1122), LDX(BPF_DW, 0, 10, -512), EXIT);
+	GIVES(0x55001122, ST(BPF_DW, 10, -512, 0), ST(BPF_B, 10, -509, 0x55), ST(BPF_H, 10, -512, 0x1122),
+	      LDX(BPF_DW, 0, 10, -512), EXIT);
 	GIVES(0x88, LD64(2, v), STX(BPF_B, 10, -1, 2), LDX(BPF_B, 0, 10, -1), EXIT);
 }
 
@@ -200,9 +240,11 @@ static void test_atomics(void)
 	for (u32 i = 0; i < ARRAY_CNT(rows); i++) {
 		u32 op = rows[i].op;
 
-		GIVES(rows[i].want, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_DW, op, 10, -8, 2), LDX(BPF_DW, 0, 10, -8), EXIT);
+		GIVES(rows[i].want, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_DW, op, 10, -8, 2),
+		      LDX(BPF_DW, 0, 10, -8), EXIT);
 		GIVES(0x0ff1, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_DW, op, 10, -8, 2), MOVR(0, 2), EXIT);
-		GIVES(0xff0f, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_DW, op | BPF_FETCH, 10, -8, 2), MOVR(0, 2), EXIT);
+		GIVES(0xff0f, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_DW, op | BPF_FETCH, 10, -8, 2), MOVR(0, 2),
+		      EXIT);
 		GIVES(rows[i].want, ST(BPF_DW, 10, -8, 0xff0f), MOV(2, 0x0ff1), ATOMIC(BPF_W, op | BPF_FETCH, 10, -8, 2),
 		      LDX(BPF_DW, 0, 10, -8), EXIT);
 	}
@@ -212,12 +254,15 @@ static void test_atomics(void)
 	GIVES(0xffffffff, LD64(3, big), STX(BPF_DW, 10, -8, 3), MOV(2, -1), ATOMIC(BPF_W, BPF_XCHG, 10, -8, 2), MOVR(0, 2), EXIT);
 	GIVES(5, ST(BPF_DW, 10, -8, 5), MOV(2, 9), ATOMIC(BPF_DW, BPF_XCHG, 10, -8, 2), MOVR(0, 2), EXIT);
 	/* cmpxchg: met and not met */
-	GIVES(9, ST(BPF_DW, 10, -8, 5), MOV(2, 9), MOV(0, 5), ATOMIC(BPF_DW, BPF_CMPXCHG, 10, -8, 2), LDX(BPF_DW, 0, 10, -8), EXIT);
-	GIVES(5, ST(BPF_DW, 10, -8, 5), MOV(2, 9), MOV(0, 6), ATOMIC(BPF_DW, BPF_CMPXCHG, 10, -8, 2), LDX(BPF_DW, 0, 10, -8), EXIT);
+	GIVES(9, ST(BPF_DW, 10, -8, 5), MOV(2, 9), MOV(0, 5), ATOMIC(BPF_DW, BPF_CMPXCHG, 10, -8, 2), LDX(BPF_DW, 0, 10, -8),
+	      EXIT);
+	GIVES(5, ST(BPF_DW, 10, -8, 5), MOV(2, 9), MOV(0, 6), ATOMIC(BPF_DW, BPF_CMPXCHG, 10, -8, 2), LDX(BPF_DW, 0, 10, -8),
+	      EXIT);
 	GIVES(5, ST(BPF_DW, 10, -8, 5), MOV(2, 9), MOV(0, 6), ATOMIC(BPF_DW, BPF_CMPXCHG, 10, -8, 2), EXIT);
-	GIVES(0xaaaaaaaa00000009, LD64(3, big), STX(BPF_DW, 10, -8, 3), MOV(2, 9), MOV(0, -1), ATOMIC(BPF_W, BPF_CMPXCHG, 10, -8, 2),
-	      LDX(BPF_DW, 0, 10, -8), EXIT);
-	GIVES(0xffffffff, LD64(3, big), STX(BPF_DW, 10, -8, 3), MOV(2, 9), MOV(0, -1), ATOMIC(BPF_W, BPF_CMPXCHG, 10, -8, 2), EXIT);
+	GIVES(0xaaaaaaaa00000009, LD64(3, big), STX(BPF_DW, 10, -8, 3), MOV(2, 9), MOV(0, -1),
+	      ATOMIC(BPF_W, BPF_CMPXCHG, 10, -8, 2), LDX(BPF_DW, 0, 10, -8), EXIT);
+	GIVES(0xffffffff, LD64(3, big), STX(BPF_DW, 10, -8, 3), MOV(2, 9), MOV(0, -1), ATOMIC(BPF_W, BPF_CMPXCHG, 10, -8, 2),
+	      EXIT);
 }
 
 /* ---- what must be refused ---- */
@@ -297,20 +342,23 @@ static void test_calls(void)
 	REFUSED(-2, 1, "r1 is read", CALLFN(2), MOVR(0, 1), EXIT, MOV(0, 0), EXIT);
 	REFUSED(-2, 2, "r10-8 of frame 1", CALLFN(1), EXIT, LDX(BPF_DW, 0, 10, -8), EXIT);
 	/* 8 frames are allowed (main and 7), not 9 */
-	GIVES(0, MOV(1, 7), CALLFN(1), EXIT, MOV(0, 0), JMP(BPF_JEQ, 1, 0, 0), ALU(BPF_SUB, 1, 1), JMP(BPF_JEQ, 1, 0, 1), CALLFN(-5), EXIT);
-	REFUSED(-2, 7, "deeper than 8", MOV(1, 8), CALLFN(1), EXIT, MOV(0, 0), JMP(BPF_JEQ, 1, 0, 0), ALU(BPF_SUB, 1, 1), JMP(BPF_JEQ, 1, 0, 1),
-		CALLFN(-5), EXIT);
+	GIVES(0, MOV(1, 7), CALLFN(1), EXIT, MOV(0, 0), JMP(BPF_JEQ, 1, 0, 0), ALU(BPF_SUB, 1, 1), JMP(BPF_JEQ, 1, 0, 1),
+	      CALLFN(-5), EXIT);
+	REFUSED(-2, 7, "deeper than 8", MOV(1, 8), CALLFN(1), EXIT, MOV(0, 0), JMP(BPF_JEQ, 1, 0, 0), ALU(BPF_SUB, 1, 1),
+		JMP(BPF_JEQ, 1, 0, 1), CALLFN(-5), EXIT);
 	/* 512 bytes of stack for the whole chain */
 	GIVES(0, ST(BPF_DW, 10, -256, 0), CALLFN(1), EXIT, ST(BPF_DW, 10, -256, 0), MOV(0, 0), EXIT);
-	REFUSED(-2, 3, "use 544 bytes of stack together", ST(BPF_DW, 10, -264, 0), CALLFN(1), EXIT, ST(BPF_DW, 10, -256, 0), MOV(0, 0), EXIT);
+	REFUSED(-2, 3, "use 544 bytes of stack together", ST(BPF_DW, 10, -264, 0), CALLFN(1), EXIT, ST(BPF_DW, 10, -256, 0),
+		MOV(0, 0), EXIT);
 }
 
 static void test_loop(void)
 {
 	/* the callback adds its index to what its context points to, and stops at 9 */
-	GIVES(10 * 1000 + 45, ST(BPF_DW, 10, -8, 0), MOV(1, 100), FUNC(2, 9), MOVR(3, 10), ALU(BPF_ADD, 3, -8), MOV(4, 0), CALL(loop),
-	      ALU(BPF_MUL, 0, 1000), LDX(BPF_DW, 1, 10, -8), ALUR(BPF_ADD, 0, 1), EXIT,
-	      /* f */ LDX(BPF_DW, 3, 2, 0), ALUR(BPF_ADD, 3, 1), STX(BPF_DW, 2, 0, 3), MOV(0, 0), JMP(BPF_JNE, 1, 9, 1), MOV(0, 1), EXIT);
+	GIVES(10 * 1000 + 45, ST(BPF_DW, 10, -8, 0), MOV(1, 100), FUNC(2, 9), MOVR(3, 10), ALU(BPF_ADD, 3, -8), MOV(4, 0),
+	      CALL(loop), ALU(BPF_MUL, 0, 1000), LDX(BPF_DW, 1, 10, -8), ALUR(BPF_ADD, 0, 1), EXIT,
+	      /* f */ LDX(BPF_DW, 3, 2, 0), ALUR(BPF_ADD, 3, 1), STX(BPF_DW, 2, 0, 3), MOV(0, 0), JMP(BPF_JNE, 1, 9, 1),
+	      MOV(0, 1), EXIT);
 	GIVES(0, MOV(1, 0), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(loop), EXIT, MOV(0, 0), EXIT);
 	GIVES(-E2BIG, MOV(1, (8 << 20) + 1), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(loop), EXIT, MOV(0, 0), EXIT);
 	GIVES(-EINVAL, MOV(1, 1), FUNC(2, 5), MOV(3, 0), MOV(4, 1), CALL(loop), EXIT, MOV(0, 0), EXIT);
@@ -343,8 +391,9 @@ static void add_maps(void)
 
 /* r1 = map, r2 = &key, which is an 8-byte slot at r10-8 */
 #define KEY(m, k) ST(BPF_DW, 10, -8, k), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MAP(1, m)
-#define UPDATE(m, k, v, flags)                                                                                         \
-	ST(BPF_DW, 10, -16, 0), ST(BPF_DW, 10, -24, v), MOVR(3, 10), ALU(BPF_ADD, 3, -24), MOV(4, flags), KEY(m, k), CALL(map_update_elem)
+#define UPDATE(m, k, v, flags)                                                                                                   \
+	ST(BPF_DW, 10, -16, 0), ST(BPF_DW, 10, -24, v), MOVR(3, 10), ALU(BPF_ADD, 3, -24), MOV(4, flags), KEY(m, k),             \
+		CALL(map_update_elem)
 #define LOOKUP(m, k) KEY(m, k), CALL(map_lookup_elem)
 /* 0 when absent, else the first 8 bytes of the value */
 #define VALUE(m, k) LOOKUP(m, k), JMP(BPF_JEQ, 0, 0, 1), LDX(BPF_DW, 0, 0, 0)
@@ -393,19 +442,22 @@ static void test_hash(void)
 	GIVES(0, VALUE(M_HASH, 2), EXIT);
 	GIVES(0, UPDATE(M_HASH, 5, 5, BPF_ANY), EXIT);
 	/* values can be written in place and stay */
-	GIVES(8, LOOKUP(M_HASH, 3), JMP(BPF_JEQ, 0, 0, 3), MOV(1, 5), ATOMIC(BPF_DW, BPF_ADD, 0, 0, 1), LDX(BPF_DW, 0, 0, 0), EXIT);
+	GIVES(8, LOOKUP(M_HASH, 3), JMP(BPF_JEQ, 0, 0, 3), MOV(1, 5), ATOMIC(BPF_DW, BPF_ADD, 0, 0, 1), LDX(BPF_DW, 0, 0, 0),
+	      EXIT);
 	GIVES(8, VALUE(M_HASH, 3), EXIT);
 	/* an update makes a new element: the old pointer is good for reading the old value, as in the kernel */
 	GIVES(8, LOOKUP(M_HASH, 3), MOVR(6, 0), UPDATE(M_HASH, 3, 99, BPF_ANY), LDX(BPF_DW, 0, 6, 0), EXIT);
 	GIVES(99, VALUE(M_HASH, 3), EXIT);
 	/* a deleted element's memory stays until the end of the run, also when others come */
-	GIVES(99, LOOKUP(M_HASH, 3), MOVR(6, 0), KEY(M_HASH, 3), CALL(map_delete_elem), UPDATE(M_HASH, 9, 1, BPF_ANY), LDX(BPF_DW, 0, 6, 0), EXIT);
+	GIVES(99, LOOKUP(M_HASH, 3), MOVR(6, 0), KEY(M_HASH, 3), CALL(map_delete_elem), UPDATE(M_HASH, 9, 1, BPF_ANY),
+	      LDX(BPF_DW, 0, 6, 0), EXIT);
 	/* bounds of the value; keys that are not all written; wrong kinds of pointers */
 	REFUSED(-2, 6, "past the end of the value", LOOKUP(M_HASH, 1), LDX(BPF_DW, 0, 0, 8), EXIT);
 	REFUSED(-2, 6, "past the end of the value", LOOKUP(M_HASH, 1), LDX(BPF_B, 0, 0, 12), EXIT);
 	REFUSED(-2, 6, "past the end of the key", LOOKUP(M_HASH, 1), LDX(BPF_B, 0, 0, -8), EXIT);
 	REFUSED(-2, 6, "NULL pointer", LOOKUP(M_HASH, 77), LDX(BPF_DW, 0, 0, 0), EXIT);
-	REFUSED(-2, 5, "never written", ST(BPF_W, 10, -8, 0), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MAP(1, M_HASH), CALL(map_lookup_elem), EXIT);
+	REFUSED(-2, 5, "never written", ST(BPF_W, 10, -8, 0), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MAP(1, M_HASH),
+		CALL(map_lookup_elem), EXIT);
 	REFUSED(-2, 3, "not a map", ST(BPF_DW, 10, -8, 0), MOV(1, 0), MOVR(2, 10), CALL(map_lookup_elem), EXIT);
 	REFUSED(-2, 5, "another kind", KEY(M_RING, 1), CALL(map_lookup_elem), EXIT);
 	REFUSED(-2, 2, "may not touch", MAP(1, M_HASH), LDX(BPF_DW, 0, 1, 0), EXIT);
@@ -500,18 +552,18 @@ static void test_for_each(void)
 		CHECK_EQ(vm_map_update(vm_map(vm, M_ARRAY), &k, &(u64){ 100 * k }, BPF_ANY), 0);
 	}
 	/* sum of keys and values at *ctx; returns how many */
-#define FOR_EACH(m, ksz)                                                                                               \
-	ST(BPF_DW, 10, -8, 0), MAP(1, m), FUNC(2, 9), MOVR(3, 10), ALU(BPF_ADD, 3, -8), MOV(4, 0), CALL(for_each_map_elem),           \
-		ALU(BPF_MUL, 0, 10000), LDX(BPF_DW, 1, 10, -8), ALUR(BPF_ADD, 0, 1), EXIT,                                    \
-		LDX(BPF_DW, 5, 4, 0), LDX(ksz, 2, 2, 0), ALUR(BPF_ADD, 5, 2), LDX(BPF_DW, 3, 3, 0), ALUR(BPF_ADD, 5, 3),      \
-		STX(BPF_DW, 4, 0, 5), MOV(0, 0), EXIT
+#define FOR_EACH(m, ksz)                                                                                                         \
+	ST(BPF_DW, 10, -8, 0), MAP(1, m), FUNC(2, 9), MOVR(3, 10), ALU(BPF_ADD, 3, -8), MOV(4, 0), CALL(for_each_map_elem),      \
+		ALU(BPF_MUL, 0, 10000), LDX(BPF_DW, 1, 10, -8), ALUR(BPF_ADD, 0, 1), EXIT, LDX(BPF_DW, 5, 4, 0),                 \
+		LDX(ksz, 2, 2, 0), ALUR(BPF_ADD, 5, 2), LDX(BPF_DW, 3, 3, 0), ALUR(BPF_ADD, 5, 3), STX(BPF_DW, 4, 0, 5),         \
+		MOV(0, 0), EXIT
 	GIVES(40000 + 6 + 60, FOR_EACH(M_HASH, BPF_DW));
 	GIVES(40000 + 6 + 600, FOR_EACH(M_ARRAY, BPF_W));
 	/* keys are read-only, also an array's */
-	REFUSED(-2, 8, "write to the key", MAP(1, M_HASH), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(for_each_map_elem), EXIT, ST(BPF_B, 2, 0, 1),
-		MOV(0, 0), EXIT);
-	REFUSED(-2, 8, "may not touch", MAP(1, M_ARRAY), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(for_each_map_elem), EXIT, ST(BPF_B, 2, 0, 1),
-		MOV(0, 0), EXIT);
+	REFUSED(-2, 8, "write to the key", MAP(1, M_HASH), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(for_each_map_elem), EXIT,
+		ST(BPF_B, 2, 0, 1), MOV(0, 0), EXIT);
+	REFUSED(-2, 8, "may not touch", MAP(1, M_ARRAY), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(for_each_map_elem), EXIT,
+		ST(BPF_B, 2, 0, 1), MOV(0, 0), EXIT);
 	/* every element deletes itself; the callback's map argument is the map */
 	GIVES(4, MAP(1, M_HASH), FUNC(2, 5), MOV(3, 0), MOV(4, 0), CALL(for_each_map_elem), EXIT, CALL(map_delete_elem), EXIT);
 	CHECK_EQ(vm_map_cnt(vm_map(vm, M_HASH)), 0);
@@ -525,10 +577,12 @@ static void test_ring(void)
 	const u8 *data;
 	u32 len;
 
-	GIVES(16, MAP(1, M_RING), MOV(2, 12), MOV(3, 0), CALL(ringbuf_reserve), JMP(BPF_JEQ, 0, 0, 6), ST(BPF_DW, 0, 0, 7), ST(BPF_W, 0, 8, 8),
-	      MOVR(1, 0), MOV(2, 0), CALL(ringbuf_submit), MOV(0, 16), EXIT);
-	GIVES(0, MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), MOVR(1, 0), MOV(2, 0), CALL(ringbuf_discard), MOV(0, 0), EXIT);
-	GIVES(0, ST(BPF_DW, 10, -8, 9), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MOV(3, 8), MOV(4, 0), MAP(1, M_RING), CALL(ringbuf_output), EXIT);
+	GIVES(16, MAP(1, M_RING), MOV(2, 12), MOV(3, 0), CALL(ringbuf_reserve), JMP(BPF_JEQ, 0, 0, 6), ST(BPF_DW, 0, 0, 7),
+	      ST(BPF_W, 0, 8, 8), MOVR(1, 0), MOV(2, 0), CALL(ringbuf_submit), MOV(0, 16), EXIT);
+	GIVES(0, MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), MOVR(1, 0), MOV(2, 0), CALL(ringbuf_discard),
+	      MOV(0, 0), EXIT);
+	GIVES(0, ST(BPF_DW, 10, -8, 9), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MOV(3, 8), MOV(4, 0), MAP(1, M_RING),
+	      CALL(ringbuf_output), EXIT);
 	GIVES(24 + 16 + 16, MAP(1, M_RING), MOV(2, BPF_RB_PROD_POS), CALL(ringbuf_query), EXIT);
 	CHECK(vm_ring_peek(m, &data, &len) && len == 12 && data[0] == 7 && data[8] == 8);
 	vm_ring_pop(m);
@@ -546,10 +600,12 @@ static void test_ring_errors(void)
 	const u8 *data;
 	u32 len, cnt = 0;
 
-	REFUSED(-2, 5, "ring memory that is not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), ST(BPF_DW, 0, 8, 1), EXIT);
-	REFUSED(-2, 5, "without giving back a ring record of 8", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), EXIT);
-	REFUSED(-2, 9, "not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), MOVR(6, 0), MOVR(1, 0), MOV(2, 0),
-		CALL(ringbuf_submit), ST(BPF_DW, 6, 0, 1), MOV(0, 0), EXIT);
+	REFUSED(-2, 5, "ring memory that is not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve),
+		ST(BPF_DW, 0, 8, 1), EXIT);
+	REFUSED(-2, 5, "without giving back a ring record of 8", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve),
+		EXIT);
+	REFUSED(-2, 9, "not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), MOVR(6, 0), MOVR(1, 0),
+		MOV(2, 0), CALL(ringbuf_submit), ST(BPF_DW, 6, 0, 1), MOV(0, 0), EXIT);
 	REFUSED(-2, 2, "not a reserved ring record", MOV(1, 0), MOV(2, 0), CALL(ringbuf_submit), MOV(0, 0), EXIT);
 	/* the records of failed runs are discarded */
 	while (vm_ring_peek(m, &data, &len)) {
@@ -562,7 +618,9 @@ static void test_ring_errors(void)
 		u64 r0 = 0;
 
 		for (cnt = 0; !r0; cnt++)
-			CHECK_EQ(RUN(&r0, MAPVAL(2, M_DATA, 0), MOV(3, 20), MOV(4, 0), MAP(1, M_RING), CALL(ringbuf_output), EXIT), 0);
+			CHECK_EQ(
+				RUN(&r0, MAPVAL(2, M_DATA, 0), MOV(3, 20), MOV(4, 0), MAP(1, M_RING), CALL(ringbuf_output), EXIT),
+				0);
 		CHECK_EQ(r0, -EAGAIN);
 		CHECK_EQ(cnt - 1, 4095 / 32);
 		for (cnt = 0; vm_ring_peek(m, &data, &len); cnt++) {
@@ -602,13 +660,14 @@ static void test_env(void)
 	REFUSED(-2, 1, "not the context", MOVR(1, 10), CALL(get_func_ip), EXIT);
 	GIVES(e->task, CALL(get_current_task), EXIT);
 	/* comm is padded with zeroes, cut with a NUL */
-#define COMM(sz) ST(BPF_DW, 10, -8, -1), MOVR(1, 10), ALU(BPF_ADD, 1, -8), MOV(2, sz), CALL(get_current_comm), LDX(BPF_DW, 0, 10, -8), EXIT
+#define COMM(sz)                                                                                                                 \
+	ST(BPF_DW, 10, -8, -1), MOVR(1, 10), ALU(BPF_ADD, 1, -8), MOV(2, sz), CALL(get_current_comm), LDX(BPF_DW, 0, 10, -8), EXIT
 	GIVES(0x0000726574736574, COMM(8));
 	GIVES(0xffffffff00736574, COMM(4));
 	REFUSED(-2, 4, "bad size", COMM(0));
-#define NS_PID(sz)                                                                                                     \
-	MOVR(3, 10), ALU(BPF_ADD, 3, -16), MOV(1, 1), MOV(2, 2), MOV(4, sz), CALL(get_ns_current_pid_tgid), JMP(BPF_JNE, 0, 0, 1),    \
-		LDX(BPF_DW, 0, 10, -16), EXIT
+#define NS_PID(sz)                                                                                                               \
+	MOVR(3, 10), ALU(BPF_ADD, 3, -16), MOV(1, 1), MOV(2, 2), MOV(4, sz), CALL(get_ns_current_pid_tgid),                      \
+		JMP(BPF_JNE, 0, 0, 1), LDX(BPF_DW, 0, 10, -16), EXIT
 	GIVES(10ull << 32 | 11, NS_PID(8));
 	GIVES(-EINVAL, NS_PID(12));
 	e->pidns_ino = 3;
@@ -634,8 +693,9 @@ static void test_env(void)
 	CHECK(e->signal == 9 && e->signal_cnt == 1 && !e->signal_to_thread);
 	GIVES(0, MOV(2, -12), CALL(override_return), EXIT);
 	CHECK(e->override_ret == (u64)-12 && e->override_cnt == 1);
-#define STACK(flags)                                                                                                   \
-	MOVR(2, 10), ALU(BPF_ADD, 2, -16), MOV(3, 16), MOV(4, flags), CALL(get_stack), LDX(BPF_DW, 1, 10, -16), ALUR(BPF_ADD, 0, 1), EXIT
+#define STACK(flags)                                                                                                             \
+	MOVR(2, 10), ALU(BPF_ADD, 2, -16), MOV(3, 16), MOV(4, flags), CALL(get_stack), LDX(BPF_DW, 1, 10, -16),                  \
+		ALUR(BPF_ADD, 0, 1), EXIT
 	GIVES(-EFAULT, STACK(0));
 	e->kstack = kstack;
 	e->kstack_cnt = 3;
@@ -645,8 +705,9 @@ static void test_env(void)
 }
 
 /* dst at r10-16, 16 bytes of ones */
-#define READ(helper, sz, addr)                                                                                         \
-	ST(BPF_DW, 10, -8, -1), ST(BPF_DW, 10, -16, -1), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, sz), LD64(3, addr), CALL(helper)
+#define READ(helper, sz, addr)                                                                                                   \
+	ST(BPF_DW, 10, -8, -1), ST(BPF_DW, 10, -16, -1), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, sz), LD64(3, addr),           \
+		CALL(helper)
 #define READ_DW(helper, sz, addr) READ(helper, sz, addr), LDX(BPF_DW, 0, 10, -16), EXIT
 
 static void test_probe_read(void)
@@ -693,11 +754,13 @@ static void test_probe_read(void)
 	REFUSED(-2, 2, "may not touch", LD64(1, fake), LDX(BPF_DW, 0, 1, sizeof(text) - 7), EXIT);
 	vm_region_drop(vm, fake);
 	/* our stack and maps are kernel memory */
-	GIVES(0, ST(BPF_DW, 10, -8, 5), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, 8), MOVR(3, 10), ALU(BPF_ADD, 3, -8), CALL(probe_read_kernel), EXIT);
-	GIVES(-EFAULT, ST(BPF_DW, 10, -8, 5), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, 8), MOVR(3, 10), ALU(BPF_ADD, 3, -8), CALL(probe_read_user),
-	      EXIT);
+	GIVES(0, ST(BPF_DW, 10, -8, 5), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, 8), MOVR(3, 10), ALU(BPF_ADD, 3, -8),
+	      CALL(probe_read_kernel), EXIT);
+	GIVES(-EFAULT, ST(BPF_DW, 10, -8, 5), MOVR(1, 10), ALU(BPF_ADD, 1, -16), MOV(2, 8), MOVR(3, 10), ALU(BPF_ADD, 3, -8),
+	      CALL(probe_read_user), EXIT);
 	/* the destination is checked like any memory */
-	REFUSED(-2, 4, "outside of its 512", MOVR(1, 10), ALU(BPF_ADD, 1, -4), MOV(2, 8), MOV(3, 0), CALL(probe_read_kernel), EXIT);
+	REFUSED(-2, 4, "outside of its 512", MOVR(1, 10), ALU(BPF_ADD, 1, -4), MOV(2, 8), MOV(3, 0), CALL(probe_read_kernel),
+		EXIT);
 	REFUSED(-2, 3, "bad size -1", MOVR(1, 10), MOV(2, -1), MOV(3, 0), CALL(probe_read_kernel), EXIT);
 	/* strncmp */
 	memcpy(vm_map_mem(vm_map(vm, M_DATA)), "abcd\0abd\0", 10);
@@ -708,6 +771,7 @@ static void test_probe_read(void)
 
 /* ---- the object interface ---- */
 
+static struct object *resend;
 static u8 seen[64];
 static u32 seen_cnt;
 
@@ -716,13 +780,16 @@ static void see(void *arg, const u8 *data, u32 len)
 	CHECK(arg == seen && len >= sizeof(struct rec_head));
 	if (seen_cnt < sizeof(seen))
 		seen[seen_cnt++] = ((const struct rec_head *)data)->id;
+	/* Sending while receiving must not go on for ever. */
+	if (resend)
+		CHECK_EQ(resend->ops->prog_run(resend, 0), 0);
 }
 
 /* r6 = the data ring's position; a data record with this id; a control record with this id and the position */
-#define DATA_REC(id)                                                                                                   \
+#define DATA_REC(id)                                                                                                             \
 	ST(BPF_DW, 10, -8, id), MAP(1, MAP_IDX_RING), MOVR(2, 10), ALU(BPF_ADD, 2, -8), MOV(3, 8), MOV(4, 0), CALL(ringbuf_output)
-#define CTRL_REC(id)                                                                                                   \
-	MAP(1, MAP_IDX_RING), MOV(2, BPF_RB_PROD_POS), CALL(ringbuf_query), STX(BPF_DW, 10, -8, 0), ST(BPF_DW, 10, -16, id),          \
+#define CTRL_REC(id)                                                                                                             \
+	MAP(1, MAP_IDX_RING), MOV(2, BPF_RB_PROD_POS), CALL(ringbuf_query), STX(BPF_DW, 10, -8, 0), ST(BPF_DW, 10, -16, id),     \
 		MAP(1, MAP_IDX_CTRL), MOVR(2, 10), ALU(BPF_ADD, 2, -16), MOV(3, 16), MOV(4, 0), CALL(ringbuf_output)
 
 static struct object *load(struct image *img, struct diag *d, struct insn *insns, u32 cnt)
@@ -730,7 +797,8 @@ static struct object *load(struct image *img, struct diag *d, struct insn *insns
 	static struct line_info lines[] = { { 0, { 0, 0, 5 } }, { 2, { 0, 6, 11 } } };
 
 	img->progs.cnt = 0;
-	vec_push(&img->progs, (struct image_prog){ .insns = insns, .insn_cnt = cnt, .lines = lines, .line_cnt = ARRAY_CNT(lines) });
+	vec_push(&img->progs,
+		 (struct image_prog){ .insns = insns, .insn_cnt = cnt, .lines = lines, .line_cnt = ARRAY_CNT(lines) });
 	return vm_object_load(img, d);
 }
 
@@ -743,7 +811,11 @@ static void test_object(void)
 		[MAP_IDX_DATA] = { .name = "data", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4, .value_sz = 128, .max_entries = 1 },
 		[MAP_IDX_RING] = { .name = "ring", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = 4096 },
 		[MAP_IDX_CTRL] = { .name = "ctrl", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = 4096 },
-		[MAP_IDX_USER] = { .name = "@x", .type = BPF_MAP_TYPE_PERCPU_HASH, .key_sz = 8, .value_sz = 5, .max_entries = 10 },
+		[MAP_IDX_USER] = { .name = "@x",
+				   .type = BPF_MAP_TYPE_PERCPU_HASH,
+				   .key_sz = 8,
+				   .value_sz = 5,
+				   .max_entries = 10 },
 	};
 	const char *script = "first\nsecond\n";
 	struct target target = { .ncpus = 2 };
@@ -762,7 +834,8 @@ static void test_object(void)
 	for (u32 i = 0; i < ARRAY_CNT(defs); i++)
 		vec_push(&img.maps, defs[i]);
 	/* both rings in the order of their writing, in one go and from the second run on too */
-	o = LOAD(DATA_REC(1), CTRL_REC(101), DATA_REC(2), DATA_REC(3), CTRL_REC(102), CTRL_REC(103), DATA_REC(4), CTRL_REC(104), EXIT);
+	o = LOAD(DATA_REC(1), CTRL_REC(101), DATA_REC(2), DATA_REC(3), CTRL_REC(102), CTRL_REC(103), DATA_REC(4), CTRL_REC(104),
+		 EXIT);
 	CHECK(o && d.error_cnt == 0);
 	for (u32 i = 0; o && i < 3; i++) {
 		seen_cnt = 0;
@@ -772,6 +845,11 @@ static void test_object(void)
 		CHECK_EQ(o->ops->consume(o, see, seen), 0);
 	}
 	CHECK_EQ(o->ops->poll_fd(o), -1);
+	CHECK_EQ(o->ops->prog_run(o, 0), 0);
+	resend = o;
+	CHECK_EQ(o->ops->consume(o, see, seen), sizeof(order));
+	resend = NULL;
+	CHECK_EQ(o->ops->consume(o, see, seen), sizeof(order) * sizeof(order));
 	/* maps */
 	CHECK(o->ops->map_mem(o, MAP_IDX_DATA) && !o->ops->map_mem(o, MAP_IDX_RING) && !o->ops->map_mem(o, MAP_IDX_SCRATCH));
 	CHECK_EQ(o->ops->map_update(o, MAP_IDX_USER, &key, value), 0);
@@ -802,8 +880,11 @@ static void test_object(void)
 	CHECK(!LOAD(MOV(0, 0), EXIT));
 	diag_print(&d, DIAG_ERROR, false, &text);
 	CHECK_EQ(d.error_cnt, 4);
-	CHECK(strstr(sbuf_str(&text), "x.bt:1:1-6: ERROR: program ? in the interpreter: instruction 0 (r0 = *(u64 *)(r1 +8)): read of 8 bytes"));
-	CHECK(strstr(sbuf_str(&text), "x.bt:2:1-6: ERROR: program ? in the interpreter: instruction 2 (r0 = *(u64 *)(r2 +0)): read of 8 bytes at 0x1"));
+	CHECK(strstr(sbuf_str(&text),
+		     "x.bt:1:1-6: ERROR: program ? in the interpreter: instruction 0 (r0 = *(u64 *)(r1 +8)): read of 8 bytes"));
+	CHECK(strstr(
+		sbuf_str(&text),
+		"x.bt:2:1-6: ERROR: program ? in the interpreter: instruction 2 (r0 = *(u64 *)(r2 +0)): read of 8 bytes at 0x1"));
 	CHECK(strstr(sbuf_str(&text), "instruction 2 (r0 = 1): this instruction is never reached"));
 	CHECK(strstr(sbuf_str(&text), "ERROR: cannot create map ring in the interpreter: Invalid argument"));
 	sbuf_release(&text);

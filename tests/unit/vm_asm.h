@@ -8,26 +8,26 @@
 
 static u32 passed, failed;
 
-#define CHECK(cond)                                                                                                    \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);                                \
-		}                                                                                                      \
+#define CHECK(cond)                                                                                                              \
+	do {                                                                                                                     \
+		if (cond) {                                                                                                      \
+			passed++;                                                                                                \
+		} else {                                                                                                         \
+			failed++;                                                                                                \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);                                          \
+		}                                                                                                                \
 	} while (0)
 
-#define CHECK_EQ(a, b)                                                                                                 \
-	do {                                                                                                           \
-		u64 a_ = (u64)(a), b_ = (u64)(b);                                                                      \
-		if (a_ == b_) {                                                                                        \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: %s is 0x%llx, not 0x%llx\n", __FILE__, __LINE__, #a, (unsigned long long)a_,    \
-			       (unsigned long long)b_);                                                                \
-		}                                                                                                      \
+#define CHECK_EQ(a, b)                                                                                                           \
+	do {                                                                                                                     \
+		u64 a_ = (u64)(a), b_ = (u64)(b);                                                                                \
+		if (a_ == b_) {                                                                                                  \
+			passed++;                                                                                                \
+		} else {                                                                                                         \
+			failed++;                                                                                                \
+			printf("%s:%d: %s is 0x%llx, not 0x%llx\n", __FILE__, __LINE__, #a, (unsigned long long)a_,              \
+			       (unsigned long long)b_);                                                                          \
+		}                                                                                                                \
 	} while (0)
 
 /* ---- assembler ---- */
@@ -66,8 +66,28 @@ static u64 rnd(void)
 /* Numbers with a liking for the edges. */
 static u64 rnd_value(void)
 {
-	static const u64 edges[] = { 0, 1, 2, ~0ull, ~1ull, 1ull << 63, (1ull << 63) - 1, 1ull << 31, (1ull << 31) - 1, 0xffffffff, 1ull << 32,
-				     0xffffffff80000000, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 63, 64, 31, 32 };
+	static const u64 edges[] = { 0,
+				     1,
+				     2,
+				     ~0ull,
+				     ~1ull,
+				     1ull << 63,
+				     (1ull << 63) - 1,
+				     1ull << 31,
+				     (1ull << 31) - 1,
+				     0xffffffff,
+				     1ull << 32,
+				     0xffffffff80000000,
+				     0x7f,
+				     0x80,
+				     0xff,
+				     0x7fff,
+				     0x8000,
+				     0xffff,
+				     63,
+				     64,
+				     31,
+				     32 };
 
 	switch (rnd() % 4) {
 	case 0:
@@ -75,9 +95,11 @@ static u64 rnd_value(void)
 	case 1:
 		return rnd() >> (rnd() % 64);
 	case 2:
-		return (u64)-(s64)(rnd() % 300);
+		return (u64) - (s64)(rnd() % 300);
 	}
 	return rnd();
 }
 
-static const u8 conds[] = { BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET, BPF_JNE, BPF_JSGT, BPF_JSGE, BPF_JLT, BPF_JLE, BPF_JSLT, BPF_JSLE };
+static const u8 conds[] = {
+	BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET, BPF_JNE, BPF_JSGT, BPF_JSGE, BPF_JLT, BPF_JLE, BPF_JSLT, BPF_JSLE
+};
