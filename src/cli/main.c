@@ -167,6 +167,7 @@ static int run(struct cli *cli, struct compile *c)
 	if (!cli->run.use_vm && !machine_may_trace(c->diag))
 		goto failed;
 	cli->run.colour = use_colour();
+	cli->run.no_warnings = cli->no_warnings;
 	cli->run.naming.ksym = name_ksym;
 	return session_run(c, &cli->run);
 failed:

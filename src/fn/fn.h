@@ -47,7 +47,7 @@ struct fn {
 	struct val (*lower)(struct lower *l, struct expr *call, const struct mem *dst);
 	/* FN_AGG: updates the aggregation whose memory starts at `slot`. */
 	void (*update)(struct lower *l, struct expr *call, struct mem slot);
-	/* FN_ASYNC: acts on one record. data is its payload, after the header. */
+	/* FN_ASYNC: acts on one record. data is the whole record, its head included. */
 	void (*event)(struct session *s, const struct rec *rec, const u8 *data, u32 len);
 };
 

@@ -480,6 +480,14 @@ static int op_prog_fd(struct object *base, u32 prog)
 	return kern_object_prog_fd(base, prog);
 }
 
+static u64 op_prog_missed(struct object *base, u32 prog)
+{
+	struct bpf_prog_info info = {};
+	u32 len = sizeof(info);
+
+	return kern_obj_info(kern_object_prog_fd(base, prog), &info, &len) ? 0 : info.recursion_misses;
+}
+
 static const struct object_ops kern_ops = {
 	.name = "kernel",
 	.prog_run = op_prog_run,
@@ -492,6 +500,7 @@ static const struct object_ops kern_ops = {
 	.poll_fd = op_poll_fd,
 	.free = op_free,
 	.prog_fd = op_prog_fd,
+	.prog_missed = op_prog_missed,
 };
 
 /* ---- loading ---- */

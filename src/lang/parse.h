@@ -35,6 +35,7 @@ struct parser {
 	bool in_predicate; /* `/` before `{` is its end */
 	bool end_reported; /* something has been said about the text's end */
 	bool has_config;
+	u64 missing_params; /* bit N: that $N was not given has been said */
 	u32 errors_before; /* errors there were before this script */
 };
 #define NOWHERE UINT32_MAX

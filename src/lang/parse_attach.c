@@ -137,6 +137,10 @@ static void fill_param(struct parser *p, const char **s, struct span at, struct 
 		sbuf_puts(out, p->c->params[n - 1]);
 		return;
 	}
+	/* Once is enough for each. */
+	if (p->missing_params & 1ull << MIN(n, 63))
+		return;
+	p->missing_params |= 1ull << MIN(n, 63);
 	diag_warn(p->diag, at, W_MISSING_PARAM, "positional parameter $%llu was not given: nothing takes its place",
 		  (unsigned long long)n);
 }

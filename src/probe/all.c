@@ -3,8 +3,8 @@
 
 #include "probe/provider.h"
 
-extern const struct provider provider_begin, provider_end, provider_hardware, provider_interval, provider_kprobe, provider_kretprobe,
-	provider_profile, provider_software, provider_tracepoint, provider_uprobe, provider_uretprobe;
+extern const struct provider provider_begin, provider_end, provider_hardware, provider_interval, provider_kprobe,
+	provider_kretprobe, provider_profile, provider_software, provider_tracepoint, provider_uprobe, provider_uretprobe;
 
 static const struct provider *const providers[] = {
 	&provider_begin,

@@ -112,7 +112,8 @@ bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires %u argument%s, found %u", p->name, min,
 			   min == 1 ? "" : "s", cnt);
 	else
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires %u to %u arguments, found %u", p->name, min, max, cnt);
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires %u to %u arguments, found %u", p->name, min, max,
+			   cnt);
 	diag_hint(d, "write it as %s", p->spec);
 	return false;
 }
@@ -169,8 +170,8 @@ static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, 
 		if (ent->d_name[0] != '.')
 			vec_push(&tids, atoi(ent->d_name));
 	closedir(dir);
-	/* Threads that start later inherit the event of the one that starts them. One that starts while we are at this may be left out;
-	 * looking a second time could count it twice, as nothing tells whether it has inherited. */
+	/* Threads that start later inherit the event of the one that starts them. One that starts while we are at this may be
+	 * left out; looking a second time could count it twice, as nothing tells whether it has inherited. */
 	attr->inherit = 1;
 	attr->inherit_thread = 1;
 	vec_for(tid, &tids) {
@@ -245,7 +246,8 @@ int probe_pmu_bit(const char *pmu, const char *word)
 static bool is_about_one(int err)
 {
 	switch (-err) {
-	case EINVAL: case ENOENT: case ESRCH: case EADDRNOTAVAIL: case EBUSY: case EOPNOTSUPP: case EILSEQ: case EEXIST: case ENOEXEC:
+	case EINVAL: case ENOENT: case ESRCH: case EADDRNOTAVAIL: case EBUSY: case EOPNOTSUPP: case EILSEQ: case EEXIST:
+	case ENOEXEC:
 		return true;
 	default:
 		return false;
@@ -298,8 +300,8 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 		diag_error(ctx->diag, s->span, E_LOAD, "Unable to attach probe: %s. %s%s%s.", s->name, what, colon, reason);
 		break;
 	case MISSING_WARN:
-		diag_warn(ctx->diag, s->span, W_MISSING_PROBE, "Unable to attach probe: %s. %s%s%s. Skipping.", s->name, what, colon,
-			  reason);
+		diag_warn(ctx->diag, s->span, W_MISSING_PROBE, "Unable to attach probe: %s. %s%s%s. Skipping.", s->name, what,
+			  colon, reason);
 		break;
 	case MISSING_IGNORE:
 		return;

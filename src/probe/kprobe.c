@@ -1,8 +1,8 @@
 /* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
  *
- * Two ways to attach: one perf event per site, which can do everything (offsets, modules, addresses), or one kprobe_multi link for many
- * functions at once, which takes whole functions by name only, and only those that ftrace can trace (not all that kprobes can). site.variant
- * says whether a site could go by the second; unit.variant which one was taken.
+ * Two ways to attach: one perf event per site, which can do everything (offsets, modules, addresses), or one kprobe_multi link
+ * for many functions at once, which takes whole functions by name only, and only those that ftrace can trace (not all that
+ * kprobes can). site.variant says whether a site could go by the second; unit.variant which one was taken.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -56,7 +56,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	if (*func >= '0' && *func <= '9') {
 		if (ap->part_cnt == 2 && is_address(func))
 			return true;
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not the name of a function%s", func, is_address(func) ? "" : ", nor an address");
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not the name of a function%s", func,
+			   is_address(func) ? "" : ", nor an address");
 		return false;
 	}
 	plus = strchr(func, '+');
@@ -201,7 +202,8 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 	} else {
 		near = nearest_name(func, l.names.at, l.names.cnt);
 		if (near)
-			sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "", module ? ":" : "", near);
+			sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "",
+						  module ? ":" : "", near);
 	}
 	vec_free(&l.names);
 }
@@ -317,7 +319,8 @@ static const char *hint_for(int err)
 {
 	switch (-err) {
 	case EINVAL:
-		return "the kernel does not allow probes on this function (see /sys/kernel/debug/kprobes/blacklist), or not at this offset";
+		return "the kernel does not allow probes on this function (see /sys/kernel/debug/kprobes/blacklist), or not at "
+		       "this offset";
 	case EILSEQ:
 		return "the offset is not at the start of an instruction";
 	case ENOENT:

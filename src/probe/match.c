@@ -1,5 +1,5 @@
-/* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups the sites
- * of a probe that one program can serve. */
+/* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups
+ * the sites of a probe that one program can serve. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -116,8 +116,8 @@ static void expand_attach_point(struct compile *c, struct gather *g, const struc
 	if (c->diag->error_cnt > errors)
 		return;
 	if (err) {
-		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot look for %s %s: %s", g->provider->name, probe_rest(c->arena, ap),
-			   strerror(-err));
+		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot look for %s %s: %s", g->provider->name,
+			   probe_rest(c->arena, ap), strerror(-err));
 		if (g->sink.hint)
 			diag_hint(c->diag, "%s", g->sink.hint);
 		else if (probe_errno_hint(err))
@@ -203,8 +203,8 @@ static bool within_limits(struct compile *c, const struct probe *p, u32 site_cnt
 
 	if (cnt > c->config.max_probes) {
 		diag_error(c->diag, p->span, E_TOO_MANY_PROBES,
-			   "Can't attach to %llu probes because it exceeds the current limit of %llu probes.", (unsigned long long)cnt,
-			   (unsigned long long)c->config.max_probes);
+			   "Can't attach to %llu probes because it exceeds the current limit of %llu probes.",
+			   (unsigned long long)cnt, (unsigned long long)c->config.max_probes);
 		diag_hint(c->diag, "raise the limit with the max_probes config variable or BPFTRACE_MAX_PROBES; "
 				   "very many probes can slow the whole system down");
 		return false;

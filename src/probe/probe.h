@@ -31,13 +31,14 @@ int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 
 /* The same on every online CPU, or, with -p, for every thread of the process, new ones included. */
 int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie);
 
-/* Number of a perf PMU ("uprobe"), or of the bit in attr.config that a format word ("retprobe") stands for. -ENOENT: this kernel has none. */
+/* Number of a perf PMU ("uprobe"), or of the bit in attr.config that a format word ("retprobe") stands for. -ENOENT: this kernel
+ * has none. */
 int probe_pmu_type(const char *pmu);
 int probe_pmu_bit(const char *pmu, const char *word);
 
-/* Attaches sites [lo, hi) of a unit by links that take many sites at once. `link` makes one link and returns its descriptor or -errno. When the
- * kernel refuses a whole set because of some of its members, halves are tried, so that only those are left out and reported.
- * Returns how many sites were attached. */
+/* Attaches sites [lo, hi) of a unit by links that take many sites at once. `link` makes one link and returns its descriptor or
+ * -errno. When the kernel refuses a whole set because of some of its members, halves are tried, so that only those are left out
+ * and reported. Returns how many sites were attached. */
 struct multi {
 	struct attach_ctx *ctx;
 	const struct unit *u;
@@ -62,10 +63,12 @@ static inline struct site *unit_site(const struct attach_ctx *ctx, const struct 
 	return &ctx->c->sites.at[u->site_first + i];
 }
 
-/* Ends the program when the condition holds. Only for lower_entry(): nothing has been acquired yet that would have to be released. */
+/* Ends the program when the condition holds. Only for lower_entry(): nothing has been acquired yet that would have to be
+ * released. */
 void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b);
 
-/* lower_argn, lower_retval and lower_reg of programs whose context is struct pt_regs (kprobe, uprobe) or starts with it (perf_event). */
+/* lower_argn, lower_retval and lower_reg of programs whose context is struct pt_regs (kprobe, uprobe) or starts with it
+ * (perf_event). */
 struct val probe_regs_argn(struct lower *l, u32 n);
 struct val probe_regs_retval(struct lower *l);
 struct val probe_regs_reg(struct lower *l, u32 reg_off);

@@ -1,12 +1,12 @@
 /* Probe types: one row each.
  *
- * To add one: write probe/x.c ending in its `const struct provider`, and name it in probe/all.c. The row's spec, doc and example feed
- * the reference, --help and -l. Nothing else knows a provider by name.
+ * To add one: write probe/x.c ending in its `const struct provider`, and name it in probe/all.c. The row's spec, doc and example
+ * feed the reference, --help and -l. Nothing else knows a provider by name.
  *
- * The life of an attach point: parse() looks at the parts as written and reports what is malformed; expand() finds what on this system
- * matches and adds sites (also serves -l); the driver groups the sites that can share a program into units: two sites share if
- * share_key() gives the same number for both; args() gives the struct behind `args` of a unit; the lower hooks generate code for
- * what the context offers; attr() says how the program is loaded; attach() attaches all sites of a unit.
+ * The life of an attach point: parse() looks at the parts as written and reports what is malformed; expand() finds what on this
+ * system matches and adds sites (also serves -l); the driver groups the sites that can share a program into units: two sites
+ * share if share_key() gives the same number for both; args() gives the struct behind `args` of a unit; the lower hooks generate
+ * code for what the context offers; attr() says how the program is loaded; attach() attaches all sites of a unit.
  */
 #pragma once
 
@@ -48,8 +48,8 @@ struct prog_attr {
 	bool is_sleepable;
 };
 
-/* Receives what expand() finds. name: what `probe` says and -l prints. Returns the new site for the provider to fill in, or NULL when
- * only listing (the sink then has printed or counted it). */
+/* Receives what expand() finds. name: what `probe` says and -l prints. Returns the new site for the provider to fill in, or NULL
+ * when only listing (the sink then has printed or counted it). */
 struct site_sink {
 	struct site *(*add)(struct site_sink *s, const char *name);
 	struct compile *c;            /* NULL when listing */
@@ -72,9 +72,10 @@ struct provider {
 	enum addr_space as; /* of pointers that arguments hold */
 	/* Reports malformed parts. */
 	bool (*parse)(struct diag *d, const struct attach_point *ap);
-	/* Adds a site per match; the parts may hold wildcards. Returns 0, or -errno when the system could not be asked. Finding nothing is not
-	 * an error here: the driver looks at sink->found and says so, with sink->why and sink->hint where expand() set them. What is wrong with
-	 * the attach point itself, now that the system was asked, it reports in d (NULL when listing). */
+	/* Adds a site per match; the parts may hold wildcards. Returns 0, or -errno when the system could not be asked. Finding
+	 * nothing is not an error here: the driver looks at sink->found and says so, with sink->why and sink->hint where
+	 * expand() set them. What is wrong with the attach point itself, now that the system was asked, it reports in d (NULL
+	 * when listing). */
 	int (*expand)(struct site_sink *sink, const struct attach_point *ap, struct diag *d);
 	/* Sites with equal keys can share a program. NULL: all can. */
 	u64 (*share_key)(struct compile *c, const struct site *s, const struct body_uses *uses);
@@ -96,8 +97,8 @@ struct provider {
 	u32 (*stack_skip)(const struct unit *u);
 	/* How the unit's program is loaded. Returns 0 or -errno after reporting. */
 	int (*attr)(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d);
-	/* Attaches the loaded program to all sites of the unit; adds descriptors to the session's links. Returns the number of sites attached or
-	 * -errno; what fails is reported in diag with the site's name (severity by missing_probes). */
+	/* Attaches the loaded program to all sites of the unit; adds descriptors to the session's links. Returns the number of
+	 * sites attached or -errno; what fails is reported in diag with the site's name (severity by missing_probes). */
 	int (*attach)(struct attach_ctx *ctx, const struct unit *u, int prog_fd);
 	/* -lv: parameters, a line each, indented by 4 spaces; NULL: none. */
 	void (*list_params)(const char *site_name, struct sbuf *out);

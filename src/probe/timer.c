@@ -1,8 +1,8 @@
 /* interval and profile: programs that run at a steady rate, on one CPU or on every CPU.
  *
- * Both are perf events of the software clock. The kernel turns a frequency into a fixed period for this clock anyway, so the period is
- * computed here: it is then not subject to kernel.perf_event_max_sample_rate, which the kernel lowers by itself on a busy machine.
- * site.num is the period in nanoseconds.
+ * Both are perf events of the software clock. The kernel turns a frequency into a fixed period for this clock anyway, so the
+ * period is computed here: it is then not subject to kernel.perf_event_max_sample_rate, which the kernel lowers by itself on a
+ * busy machine. site.num is the period in nanoseconds.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -69,7 +69,8 @@ static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *perio
 	if (!n || (!time_units[i].ns && n > 1000000000 / MIN_PERIOD_NS) ||
 	    (time_units[i].ns && (__builtin_mul_overflow(n, time_units[i].ns, &ns) || ns > MAX_PERIOD_NS))) {
 		if (d)
-			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: %s %s is out of range", provider, ap->parts[2], ap->parts[1]);
+			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: %s %s is out of range", provider, ap->parts[2],
+				   ap->parts[1]);
 		return false;
 	}
 	*period = time_units[i].ns ? ns : 1000000000 / n;

@@ -1,20 +1,21 @@
 /* tracepoint: the places that the kernel's authors marked. There are four ways to get there.
  *
- * PERF. The documented one: a perf event of type tracepoint; the program gets the record that the event's format file describes. Closing such
- * an event waits for all CPUs (tens of milliseconds), and the record is built for every hit.
+ * PERF. The documented one: a perf event of type tracepoint; the program gets the record that the event's format file describes.
+ * Closing such an event waits for all CPUs (tens of milliseconds), and the record is built for every hit.
  *
- * RAW. A raw tracepoint of the same name: no record is built, attaching and detaching are quick. The program gets the tracepoint's own
- * arguments, which say nothing about the format's fields; so this is for bodies that do not use args.
+ * RAW. A raw tracepoint of the same name: no record is built, attaching and detaching are quick. The program gets the
+ * tracepoint's own arguments, which say nothing about the format's fields; so this is for bodies that do not use args.
  *
- * ENTER, EXIT. The tracepoints of single system calls do not exist: the kernel has two, sys_enter and sys_exit, and behind them a table of
- * which calls have perf events. Hundreds of perf events are slow to open and close, so we do as the kernel does: one program on the raw
- * sys_enter (regs, number) or sys_exit (regs, result), which leaves at once unless the number is one of ours. What format files call arguments
- * are the six argument registers. Calls by 32-bit programs have numbers of their own and are ignored, as the kernel ignores them here.
+ * ENTER, EXIT. The tracepoints of single system calls do not exist: the kernel has two, sys_enter and sys_exit, and behind them
+ * a table of which calls have perf events. Hundreds of perf events are slow to open and close, so we do as the kernel does: one
+ * program on the raw sys_enter (regs, number) or sys_exit (regs, result), which leaves at once unless the number is one of ours.
+ * What format files call arguments are the six argument registers. Calls by 32-bit programs have numbers of their own and are
+ * ignored, as the kernel ignores them here.
  *
  * Where the kernel has typed raw tracepoints (tp_btf) the registers can be read by plain loads, else by probe_read.
  *
- * site.target is the category, site.func the event, site.num the system call's number; site.variant says which kind of event it is,
- * unit.variant which of the ways was taken.
+ * site.target is the category, site.func the event, site.num the system call's number; site.variant says which kind of event it
+ * is, unit.variant which of the ways was taken.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -63,7 +64,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		return false;
 	for (u32 i = 1; i < 3; i++) {
 		if (!*ap->parts[i]) {
-			diag_error(d, ap->span, E_ATTACH_POINT, "tracepoint probe: the %s is missing", i == 1 ? "category" : "event");
+			diag_error(d, ap->span, E_ATTACH_POINT, "tracepoint probe: the %s is missing",
+				   i == 1 ? "category" : "event");
 			diag_hint(d, "write it as tracepoint:CATEGORY:EVENT");
 			return false;
 		}
@@ -128,7 +130,8 @@ static void suggest(struct site_sink *sink, const char *category, const char *ev
 
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
-	const char *category = ap->part_cnt > 2 ? ap->parts[1] : "*", *event = ap->part_cnt > 1 ? ap->parts[ap->part_cnt - 1] : "*";
+	const char *category = ap->part_cnt > 2 ? ap->parts[1] : "*",
+		   *event = ap->part_cnt > 1 ? ap->parts[ap->part_cnt - 1] : "*";
 	struct names found = { .arena = sink->arena };
 	int n;
 
@@ -201,8 +204,8 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 	return way | (uses->args ? format_hash(s) << 8 : 0);
 }
 
-/* Finding out costs half a millisecond, so the driver may not have asked; it is worth it here (15 to 40 ns for each argument and event).
- * A target with other types than this machine's is not this machine, and has what it says. */
+/* Finding out costs half a millisecond, so the driver may not have asked; it is worth it here (15 to 40 ns for each argument and
+ * event). A target with other types than this machine's is not this machine, and has what it says. */
 static bool has_typed(struct compile *c)
 {
 	return target_has(c, KF_TP_BTF) || (c->target->types && c->target->types == kern_types() && kern_has(KF_TP_BTF));
@@ -337,8 +340,9 @@ static struct opnd lower_tp_site(struct lower *l)
 	return opnd_reg(site);
 }
 
-/* A stack taken in a raw tracepoint's program begins with the program and bpf_trace_runN. Up to two more frames (__bpf_trace_X, __traceiter_X)
- * come and go with the compiler's tail calls and with others who trace the same; perf's programs see the latter too. */
+/* A stack taken in a raw tracepoint's program begins with the program and bpf_trace_runN. Up to two more frames (__bpf_trace_X,
+ * __traceiter_X) come and go with the compiler's tail calls and with others who trace the same; perf's programs see the latter
+ * too. */
 static u32 stack_skip(const struct unit *u)
 {
 	return way_of(u) == WAY_PERF ? 0 : 2;

@@ -1,11 +1,11 @@
 /* uprobe and uretprobe: functions and instructions of programs and libraries.
  *
- * The kernel knows a uprobe as a file (its inode) and an offset in it; processes that map the file at any address run into it. So names and
- * addresses are turned into file offsets here, at expansion: site.target is the file to open, site.addr the offset in it, site.func the
- * function.
+ * The kernel knows a uprobe as a file (its inode) and an offset in it; processes that map the file at any address run into it.
+ * So names and addresses are turned into file offsets here, at expansion: site.target is the file to open, site.addr the offset
+ * in it, site.func the function.
  *
- * One function often has several names (read, __read, __libc_read). A wildcard that matches more than one of them still stands for one place:
- * it gets one site, or each call would be counted several times.
+ * One function often has several names (read, __read, __libc_read). A wildcard that matches more than one of them still stands
+ * for one place: it gets one site, or each call would be counted several times.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -59,7 +59,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		return false;
 	}
 	if (!*func || !*ap->parts[1]) {
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name, !*ap->parts[1] ? "target" : "function");
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name,
+			   !*ap->parts[1] ? "target" : "function");
 		diag_hint(d, "write it as %s", p->spec);
 		return false;
 	}
@@ -184,8 +185,8 @@ static void find_targets(struct site_sink *sink, file_list *out, const char *tex
 				  provider_find(ap->parts[0])->name, found, hits);
 		free(found);
 	} else {
-		sink->why = arena_printf(sink->arena, "There is no %s '%s'", str_starts(text, "lib") ? "library" : "program in PATH called",
-					 text);
+		sink->why = arena_printf(sink->arena, "There is no %s '%s'",
+					 str_starts(text, "lib") ? "library" : "program in PATH called", text);
 	}
 }
 
@@ -218,8 +219,8 @@ static int by_func(const void *a, const void *b)
 	return strcmp(((const struct place *)a)->func->name, ((const struct place *)b)->func->name);
 }
 
-static void add(struct site_sink *sink, const struct provider *p, const struct file *t, const char *func, const char *shown, u64 file_off,
-		u64 off)
+static void add(struct site_sink *sink, const struct provider *p, const struct file *t, const char *func, const char *shown,
+		u64 file_off, u64 off)
 {
 	struct site *s = sink->add(sink, arena_printf(sink->arena, "%s:%s:%s", p->name, t->shown, shown));
 
@@ -272,8 +273,8 @@ static void expand_address(struct site_sink *sink, const struct provider *p, con
 	add(sink, p, t, f ? f->name : NULL, arena_printf(sink->arena, "%llu", (unsigned long long)addr), off, 0);
 }
 
-static void expand_name(struct site_sink *sink, const struct provider *p, const struct file *t, struct sym_elf *elf, const char *text,
-			const struct attach_point *ap, struct diag *d)
+static void expand_name(struct site_sink *sink, const struct provider *p, const struct file *t, struct sym_elf *elf,
+			const char *text, const struct attach_point *ap, struct diag *d)
 {
 	const struct sym_func *f;
 	const char *name, *near;
@@ -308,13 +309,15 @@ static void expand_name(struct site_sink *sink, const struct provider *p, const 
 	}
 	if (f->is_ifunc && d)
 		diag_warn(d, ap->span, W_MISSING_PROBE,
-			  "%s is chosen from several implementations when the program starts (ifunc): the probe sees only that choice being made",
+			  "%s is chosen from several implementations when the program starts (ifunc): the probe sees only that "
+			  "choice being made",
 			  f->name);
 	if (!sym_elf_offset(elf, f->addr + off, &file_off)) {
 		sink->why = arena_printf(sink->arena, "%s is not in the loaded part of %s", f->name, t->shown);
 		return;
 	}
-	add(sink, p, t, f->name, off ? arena_printf(sink->arena, "%s+%llu", f->name, (unsigned long long)off) : f->name, file_off, off);
+	add(sink, p, t, f->name, off ? arena_printf(sink->arena, "%s+%llu", f->name, (unsigned long long)off) : f->name, file_off,
+	    off);
 }
 
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
@@ -352,9 +355,10 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 
 		if (err) {
 			/* Of many files, those that are no programs are passed over. */
-			if (files.cnt == 1)
-				sink->why = err == -ENOEXEC ? arena_printf(sink->arena, "%s is not a program or library of this machine", t->shown)
-							    : arena_printf(sink->arena, "%s: %s", t->shown, strerror(-err));
+			if (files.cnt == 1 && err == -ENOEXEC)
+				sink->why = arena_printf(sink->arena, "%s is not a program or library of this machine", t->shown);
+			else if (files.cnt == 1)
+				sink->why = arena_printf(sink->arena, "%s: %s", t->shown, strerror(-err));
 			continue;
 		}
 		if (has_wildcard(func))

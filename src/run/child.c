@@ -88,7 +88,8 @@ char *child_find(const char *name)
 		next = colon ? colon + 1 : NULL;
 		if (can_run(file))
 			return file;
-		if (errno == EACCES)
+		/* A directory of PATH that we may not look into is not worth telling. */
+		if (errno == EACCES && !access(file, F_OK))
 			err = EACCES;
 		free(file);
 	}

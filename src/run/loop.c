@@ -14,7 +14,6 @@
 #define WAKE_RECORDS 64              /* … or for so many records, whatever is sooner */
 #define INSIST_NS 300000000ull       /* a second signal counts after this time: timeout(1) sends the first one twice */
 
-enum { CTRL_POS_SZ = 8 };
 
 u64 clock_ns(int clock)
 {
@@ -113,12 +112,6 @@ static void on_record(void *arg, const u8 *data, u32 len)
 		return;
 	}
 	rec = s->image->recs.at[head.id];
-	/* In the control ring a position follows the head. Without it, fields are where the layout has them; the head is lost,
-	 * but nobody needs it any more. Records of that kind have no variable part, so their size tells. */
-	if (rec->is_ctrl && len >= rec->fixed_sz + CTRL_POS_SZ) {
-		data += CTRL_POS_SZ;
-		len -= CTRL_POS_SZ;
-	}
 	rec->fn->event(s, rec, data, len);
 }
 

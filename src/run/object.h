@@ -41,6 +41,8 @@ struct object_ops {
 	/* A descriptor that becomes readable when records are ready, or -1. */
 	int (*poll_fd)(struct object *o);
 	void (*free)(struct object *o);
+	/* How many hits the kernel did not run the program for, because one was running on that CPU already. NULL: never. */
+	u64 (*prog_missed)(struct object *o, u32 prog);
 	/* What providers attach. NULL: kern_object_prog_fd(). */
 	int (*prog_fd)(struct object *o, u32 prog);
 };

@@ -294,6 +294,14 @@ static void report_losses(struct run *r)
 	if (s->bad_records)
 		warn_at(r, NULL, "%llu events were not what was expected and are not shown; this is a bug in sonde",
 			(unsigned long long)s->bad_records);
+	for (u32 i = 0; s->obj->ops->prog_missed && i < s->image->progs.cnt; i++) {
+		const struct unit *u = s->image->progs.at[i].unit;
+		u64 missed = s->obj->ops->prog_missed(s->obj, i);
+
+		if (missed)
+			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of this probe: a program was running on that CPU already",
+				(unsigned long long)missed, missed == 1 ? "" : "s");
+	}
 	if (!s->head)
 		return;
 	vec_for(it, &s->c->maps) {

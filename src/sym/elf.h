@@ -1,8 +1,8 @@
 /* Functions of an executable or shared library, and where they are in the file.
  *
  * Names come from .symtab, .dynsym and, when the file was stripped, from its separate debug file (found by build id under
- * /usr/lib/debug). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the default one
- * is meant; the others can be asked for by their full spelling.
+ * /usr/lib/debug). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the
+ * default one is meant; the others can be asked for by their full spelling.
  *
  * Uprobes want file offsets, symbols have addresses as the linker laid the file out; the program headers translate.
  */
@@ -21,8 +21,8 @@ struct sym_func {
 	bool is_ifunc;        /* addr is the resolver that picks an implementation, not the function */
 };
 
-/* Returns 0, -ENOENT and its like when the file cannot be opened, -ENOEXEC when it is not an ELF file of this machine, or has nothing to
- * run. */
+/* Returns 0, -ENOENT and its like when the file cannot be opened, -ENOEXEC when it is not an ELF file of this machine, or has
+ * nothing to run. */
 int sym_elf_open(const char *path, struct sym_elf **out);
 void sym_elf_free(struct sym_elf *e);
 

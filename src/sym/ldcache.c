@@ -4,9 +4,10 @@
  *   lib_cnt entries of { s32 flags; u32 key; u32 value; u32 osversion; u64 hwcap }
  *   strings
  *
- * key (the soname) and value (the path) are offsets of strings from the start of that header. Older files, and those made for both, begin
- * with another header and its entries ("ld.so-1.7.0"); the new one then follows, aligned to 8. glibc sorts the entries so that of several
- * versions of a library the newest comes first. musl has no such file: there the directories are searched.
+ * key (the soname) and value (the path) are offsets of strings from the start of that header. Older files, and those made for
+ * both, begin with another header and its entries ("ld.so-1.7.0"); the new one then follows, aligned to 8. glibc sorts the
+ * entries so that of several versions of a library the newest comes first. musl has no such file: there the directories are
+ * searched.
  */
 #include "sym/ldcache.h"
 
@@ -29,12 +30,16 @@
 /* entry.flags: the kind of library, 3 is "ELF, libc6", and what machine it is for */
 #if defined(__x86_64__)
 #define OUR_FLAGS 0x0303
-static const char *const lib_dirs[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-					"/usr/local/lib", "/usr/local/lib64" };
+static const char *const lib_dirs[] = {
+	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+	"/usr/local/lib", "/usr/local/lib64",
+};
 #elif defined(__aarch64__)
 #define OUR_FLAGS 0x0a03
-static const char *const lib_dirs[] = { "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-					"/usr/local/lib", "/usr/local/lib64" };
+static const char *const lib_dirs[] = {
+	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+	"/usr/local/lib", "/usr/local/lib64",
+};
 #endif
 
 /* "libc.so.6" is meant by "libc", "libc.so" and "libc.so.6". */

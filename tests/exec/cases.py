@@ -2,7 +2,7 @@
 
 A file has any number of cases. Text is taken as it stands, line by line:
 
-    # a comment, outside of sections
+    # comments, before the first case
     === NAME
     BEGIN { printf("%d\n", $1 + 1); @x = 5; }       the script, up to the next line that starts with ---
     --- params: 1 "two words"                       positional parameters, quoted as in a shell
@@ -13,6 +13,7 @@ A file has any number of cases. Text is taken as it stands, line by line:
     --- file: NAME                                  the script is in this file instead of behind -e; messages name it
     --- command: -p 0 -e 'BEGIN { }'                the whole command line, instead of a script and options
     --- user: nobody                                without privileges, also when the tests run as root
+    --- note: TEXT                                  why the case is what it is
     --- todo: REASON                                known to fail: counts as skipped; a success is a failure
     --- stdin                                       what standard input has
     --- out                                         standard output until the end of the last probe
@@ -20,6 +21,7 @@ A file has any number of cases. Text is taken as it stands, line by line:
     --- stdout                                      all of standard output, instead of the two above
     --- err                                         standard error; nothing unless given
 
+An empty line before === is for the reader and belongs to no section.
 Expected output is written by hand from the language reference, never copied from what the program printed.
 """
 import fnmatch
@@ -29,7 +31,7 @@ import subprocess
 import tempfile
 
 TEXTS = ("stdin", "out", "maps", "stdout", "err")
-WORDS = ("params", "options", "env", "exit", "only", "file", "command", "user", "todo")
+WORDS = ("params", "options", "env", "exit", "only", "file", "command", "user", "note", "todo")
 
 
 class Case:
@@ -42,6 +44,11 @@ class Case:
     @property
     def title(self):
         return "%s:%s" % (os.path.splitext(os.path.basename(self.path))[0], self.name)
+
+    def end(self, section):
+        """The case is complete: its last section loses the empty line that separates it from the next case."""
+        if section in self.text and (self.text[section].endswith("\n\n") or self.text[section] == "\n"):
+            self.text[section] = self.text[section][:-1]
 
     def stdout(self):
         if "stdout" in self.text:
@@ -61,6 +68,8 @@ def read_cases(path):
         for number, line in enumerate(f, 1):
             where = "%s:%d" % (path, number)
             if line.startswith("=== "):
+                if case:
+                    case.end(section)
                 case, section = Case(path, line[4:].strip()), "script"
                 if case.name in seen:
                     raise SystemExit("%s: there is already a case %s" % (where, case.name))
@@ -82,7 +91,6 @@ def read_cases(path):
                 case.text[section] += line
             elif line.strip() and not line.startswith("#"):
                 raise SystemExit("%s: not part of a section" % where)
-    # The empty line before the next case is for the reader; in a section it would count.
     return cases
 
 

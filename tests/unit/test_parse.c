@@ -831,6 +831,34 @@ static void test_copy(void)
 	trial_end(&t);
 }
 
+/* What -d types shows: of a tree that was annotated by hand, as the checker would. */
+static void test_print_types(void)
+{
+	struct map m = { .name = "@m", .key = &type_u32, .val = &type_s64 }, n = { .name = "@n" };
+	struct var v = { .name = "a", .type = &type_comm }, w = { .name = "b" };
+	struct unit u = { .name = "begin_1", .site_cnt = 1 };
+	struct trial t;
+
+	trial_parse(&t, "begin /true/ { @m[pid] = 5; }");
+	u.pred = t.c.script->probes.at[0]->pred;
+	u.body = t.c.script->probes.at[0]->body;
+	u.pred->type = &type_bool;
+	u.body->stmts[0]->assign.target->type = &type_s64;
+	u.body->stmts[0]->assign.target->map.key->type = &type_u32;
+	avec_push(&t.arena, &u.vars, &v);
+	avec_push(&t.arena, &u.vars, &w);
+	avec_push(&t.arena, &t.c.sites, (struct site){ .name = "begin" });
+	avec_push(&t.arena, &t.c.units, &u);
+	avec_push(&t.arena, &t.c.maps, &m);
+	avec_push(&t.arena, &t.c.maps, &n);
+	lang_print_types(&t.c, &t.out);
+	check_text("types", sbuf_str(&t.out),
+		   "map @m[uint32] :: int64\nmap @n :: unknown\nunit begin_1\n  site begin\n  var $a :: string[16]\n  var $b :: unknown\n"
+		   "  predicate\n    bool true :: bool\n  body\n    assign = <1:16>\n      map @m :: int64\n        key\n"
+		   "          name pid :: uint32\n      int 5\n");
+	trial_end(&t);
+}
+
 /* ---- config ---- */
 
 static void config_of(struct trial *t, const char *block)
@@ -1214,6 +1242,7 @@ int main(int argc, char **argv)
 		test_unsupported();
 		test_depth();
 		test_copy();
+		test_print_types();
 		test_config();
 		test_formats();
 		test_mutations(25000);

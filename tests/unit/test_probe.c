@@ -1,5 +1,5 @@
-/* Probe types: attach points from text to sites and units, listing, event tables, ELF symbols, library search. Needs no privilege; what the
- * system does not let us see is skipped with a line that says so. */
+/* Probe types: attach points from text to sites and units, listing, event tables, ELF symbols, library search. Needs no
+ * privilege; what the system does not let us see is skipped with a line that says so. */
 #include <asm/ptrace.h>
 #include <asm/unistd.h>
 #include <elf.h>
@@ -20,14 +20,14 @@
 
 static u32 passed, failed;
 
-#define CHECK(cond)                                                                                                                \
-	do {                                                                                                                       \
-		if (cond) {                                                                                                        \
-			passed++;                                                                                                  \
-		} else {                                                                                                           \
-			failed++;                                                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                                          \
-		}                                                                                                                  \
+#define CHECK(cond)                                                                                                     \
+	do {                                                                                                            \
+		if (cond) {                                                                                             \
+			passed++;                                                                                       \
+		} else {                                                                                                \
+			failed++;                                                                                       \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                               \
+		}                                                                                                       \
 	} while (0)
 
 #define CHECK_TEXT(got, want) check_text(__LINE__, got, want)
@@ -48,7 +48,8 @@ static void check_text(int line, const char *got, const char *want)
 
 static u64 kaddr(void *self, const char *name)
 {
-	static const char *const names[] = { "vfs_read", "vfs_write", "__traceiter_sched_switch", "__traceiter_sched_process_fork" };
+	static const char *const names[] = { "vfs_read", "vfs_write", "__traceiter_sched_switch",
+					     "__traceiter_sched_process_fork" };
 
 	(void)self;
 	for (u32 i = 0; i < ARRAY_CNT(names); i++)
@@ -109,8 +110,8 @@ static void refuse(int line, const char *script, enum diag_tag tag, const char *
 		passed++;
 	} else {
 		failed++;
-		printf("%s:%d: %s: wanted %s \"%s\"%s%s, got%s\n%s", __FILE__, line, script, diag_tag_name(tag), begin, hint ? " with hint " : "",
-		       hint ? hint : "", t.ok ? " no error" : "", sbuf_str(&t.errors));
+		printf("%s:%d: %s: wanted %s \"%s\"%s%s, got%s\n%s", __FILE__, line, script, diag_tag_name(tag), begin,
+		       hint ? " with hint " : "", hint ? hint : "", t.ok ? " no error" : "", sbuf_str(&t.errors));
 	}
 	trial_release(&t);
 }
@@ -131,7 +132,8 @@ static void accept(int line, const char *script, const char *names)
 		passed++;
 	} else {
 		failed++;
-		printf("%s:%d: %s\n  got:  %s\n  want: %s\n%s", __FILE__, line, script, sbuf_str(&got), names, sbuf_str(&t.errors));
+		printf("%s:%d: %s\n  got:  %s\n  want: %s\n%s", __FILE__, line, script, sbuf_str(&got), names,
+		       sbuf_str(&t.errors));
 	}
 	sbuf_release(&got);
 	trial_release(&t);
@@ -172,8 +174,8 @@ static void write_elf(void)
 	Elf64_Sym syms[ARRAY_CNT(fixture_syms) + 1] = {};
 	static const char shstrs[] = "\0.symtab\0.strtab\0.shstrtab\0.text";
 	Elf64_Phdr ph[] = {
-		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x200, .p_vaddr = 0x401000, .p_filesz = 0x100, .p_memsz = 0x100 },
-		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x400, .p_vaddr = 0x600000, .p_filesz = 0x10, .p_memsz = 0x1000 },
+		{ .p_type = PT_LOAD, .p_offset = 0x200, .p_vaddr = 0x401000, .p_filesz = 0x100, .p_memsz = 0x100 },
+		{ .p_type = PT_LOAD, .p_offset = 0x400, .p_vaddr = 0x600000, .p_filesz = 0x10, .p_memsz = 0x1000 },
 	};
 	Elf64_Ehdr eh = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
@@ -211,12 +213,12 @@ static void write_elf(void)
 	{
 		Elf64_Shdr sh[5] = {
 			{},
-			{ .sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = sym_off, .sh_size = n * sizeof(Elf64_Sym), .sh_link = 2,
-			  .sh_info = 1, .sh_addralign = 8, .sh_entsize = sizeof(Elf64_Sym) },
-			{ .sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = str_off, .sh_size = strs.len, .sh_addralign = 1 },
-			{ .sh_name = 17, .sh_type = SHT_STRTAB, .sh_offset = shstr_off, .sh_size = sizeof(shstrs), .sh_addralign = 1 },
-			{ .sh_name = 27, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = 0x401000,
-			  .sh_offset = 0x200, .sh_size = 0x100, .sh_addralign = 16 },
+			{ .sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = sym_off, .sh_size = n * sizeof(Elf64_Sym),
+			  .sh_link = 2, .sh_info = 1, .sh_addralign = 8, .sh_entsize = sizeof(Elf64_Sym) },
+			{ .sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = str_off, .sh_size = strs.len },
+			{ .sh_name = 17, .sh_type = SHT_STRTAB, .sh_offset = shstr_off, .sh_size = sizeof(shstrs) },
+			{ .sh_name = 27, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			  .sh_addr = 0x401000, .sh_offset = 0x200, .sh_size = 0x100, .sh_addralign = 16 },
 		};
 
 		sbuf_add(&file, &eh, sizeof(eh));
@@ -294,7 +296,8 @@ static void test_elf(void)
 
 /* ---- libraries and programs ---- */
 
-static void add_entry(struct sbuf *entries, struct sbuf *strs, u32 strs_at, u32 flags, const char *name, const char *path, u64 hwcap)
+static void add_entry(struct sbuf *entries, struct sbuf *strs, u32 strs_at, u32 flags, const char *name, const char *path,
+		      u64 hwcap)
 {
 	u32 entry[4] = { flags, strs_at + strs->len, 0, 0 };
 
@@ -379,7 +382,8 @@ static void test_ldcache(void)
 
 static void test_programs(void)
 {
-	char dir[] = "/tmp/test_probe_dir_XXXXXX", *path, *file, *other, *old = xstrdup(getenv("PATH") ? getenv("PATH") : ""), *found;
+	char dir[] = "/tmp/test_probe_dir_XXXXXX", *path, *file, *other, *old = xstrdup(getenv("PATH") ? getenv("PATH") : ""),
+	     *found;
 	u32 hits = 99;
 	int fd;
 
@@ -518,7 +522,8 @@ static void test_abi(void)
 	CHECK(abi_find_reg("ss", &off) && off == offsetof(struct pt_regs, ss));
 	CHECK(abi_find_reg("r15", &off) && off == offsetof(struct pt_regs, r15));
 	CHECK(abi_find_reg("flags", &off) && off == offsetof(struct pt_regs, eflags));
-	CHECK(abi.arg_cnt == 6 && abi.arg_off[3] == offsetof(struct pt_regs, rcx) && abi.arg_off[5] == offsetof(struct pt_regs, r9));
+	CHECK(abi.arg_cnt == 6 && abi.arg_off[3] == offsetof(struct pt_regs, rcx) &&
+	      abi.arg_off[5] == offsetof(struct pt_regs, r9));
 	CHECK(abi.sys_arg_off[3] == offsetof(struct pt_regs, r10) && abi.sys_nr_off == offsetof(struct pt_regs, orig_rax));
 	CHECK(abi.ret_off == offsetof(struct pt_regs, rax));
 #endif
@@ -606,7 +611,8 @@ static void test_refused(void)
 	REFUSE("begin:x {}", E_ATTACH_POINT, "begin/end probes should not have a target", NULL);
 	REFUSE("end:x {}", E_ATTACH_POINT, "begin/end probes should not have a target", NULL);
 
-	REFUSE("interval {}", E_ATTACH_POINT, "interval probe type requires 1 to 2 arguments, found 0", "interval:hz|s|ms|us:COUNT");
+	REFUSE("interval {}", E_ATTACH_POINT, "interval probe type requires 1 to 2 arguments, found 0",
+	       "interval:hz|s|ms|us:COUNT");
 	REFUSE("interval:s:1:2 {}", E_ATTACH_POINT, "interval probe type requires 1 to 2 arguments, found 3", NULL);
 	REFUSE("interval:foo:1 {}", E_ATTACH_POINT, "foo is not an accepted unit of time", "hz, us, ms and s");
 	REFUSE("interval:s:x {}", E_ATTACH_POINT, "x is not a number", NULL);
@@ -626,7 +632,8 @@ static void test_refused(void)
 	REFUSE("hardware:* {}", E_ATTACH_POINT, "wildcards are not allowed for hardware probe type", NULL);
 	REFUSE("hardware:faults {}", E_ATTACH_POINT, "faults is not a hardware probe", NULL);
 
-	REFUSE("tracepoint {}", E_ATTACH_POINT, "tracepoint probe type requires 2 arguments, found 0", "tracepoint:CATEGORY:EVENT");
+	REFUSE("tracepoint {}", E_ATTACH_POINT, "tracepoint probe type requires 2 arguments, found 0",
+	       "tracepoint:CATEGORY:EVENT");
 	REFUSE("tracepoint:foo {}", E_ATTACH_POINT, "tracepoint probe type requires 2 arguments, found 1", NULL);
 	REFUSE("tracepoint:a:b:c {}", E_ATTACH_POINT, "tracepoint probe type requires 2 arguments, found 3", NULL);
 	REFUSE("tracepoint::x {}", E_ATTACH_POINT, "tracepoint probe: the category is missing", NULL);
@@ -650,7 +657,8 @@ static void test_refused(void)
 	REFUSE("uprobe::f {}", E_ATTACH_POINT, "uprobe probe: the target is missing", NULL);
 	REFUSE("uprobe:/nonexistent:f {}", E_NO_MATCH, "No matches for uprobe /nonexistent:f. /nonexistent: No such file", NULL);
 	REFUSE("uprobe:/etc/passwd:f {}", E_NO_MATCH, "No matches for uprobe /etc/passwd:f. /etc/passwd is not a program", NULL);
-	REFUSE("uprobe:no_such_program:f {}", E_NO_MATCH, "No matches for uprobe no_such_program:f. There is no program in PATH", NULL);
+	REFUSE("uprobe:no_such_program:f {}", E_NO_MATCH, "No matches for uprobe no_such_program:f. There is no program in PATH",
+	       NULL);
 	REFUSE("uprobe:libno_such:f {}", E_NO_MATCH, "No matches for uprobe libno_such:f. There is no library", NULL);
 	REFUSE("uprobe:a:cpp:\"f(int)\" {}", E_UNSUPPORTED, "probing by C++ name", NULL);
 	REFUSE("uretprobe:/bin/sh:f+8 {}", E_ATTACH_POINT, "Offset not allowed", NULL);
@@ -681,9 +689,11 @@ static const char *with_elf(const char *fmt)
 static void test_accepted(void)
 {
 	ACCEPT("BEGIN {} END {}", "begin end");
-	ACCEPT("interval:s:1, i:ms:10, interval:hz:5, interval:us:100 {}", "interval:s:1 interval:ms:10 interval:hz:5 interval:us:100");
+	ACCEPT("interval:s:1, i:ms:10, interval:hz:5, interval:us:100 {}",
+	       "interval:s:1 interval:ms:10 interval:hz:5 interval:us:100");
 	ACCEPT("interval:1s, profile:100ms, p:1e6 {}", "interval:us:1000000 profile:us:100000 profile:us:1000");
-	ACCEPT("s:faults {} s:faults: {} s:faults:* {} s:cs:1e3 {}", "software:faults software:faults software:faults software:cs:1000");
+	ACCEPT("s:faults {} s:faults: {} s:faults:* {} s:cs:1e3 {}",
+	       "software:faults software:faults software:faults software:cs:1000");
 	ACCEPT("h:cache-misses:1_000 {}", "hardware:cache-misses:1000");
 	ACCEPT("mine=s:faults:1 {}", "mine");
 	ACCEPT("kprobe:vfs_read, kr:vfs_write, k:vfs_read+16 {}", "kprobe:vfs_read kretprobe:vfs_write kprobe:vfs_read+16");
@@ -700,7 +710,8 @@ static void test_accepted(void)
 	ACCEPT_ELF("u:%s*:beta {}", "uprobe:%s:beta");
 	REFUSE_ELF("u:%s:alpa {}", E_NO_MATCH, "No matches for uprobe %s:alpa.", "alpha?");
 	REFUSE_ELF("u:%s:beta+32 {}", E_ATTACH_POINT, "Offset outside the function bounds ('beta' size is 32)", "--unsafe");
-	REFUSE_ELF("u:%s:not_loaded {}", E_NO_MATCH, "No matches for uprobe %s:not_loaded. not_loaded is not in the loaded part", NULL);
+	REFUSE_ELF("u:%s:not_loaded {}", E_NO_MATCH, "No matches for uprobe %s:not_loaded. not_loaded is not in the loaded part",
+		   NULL);
 	REFUSE_ELF("u:%s:0x10 {}", E_NO_MATCH, "No matches for uprobe %s:0x10. %s has nothing at address 0x10", NULL);
 	REFUSE_ELF("u:%s:zz* {}", E_NO_MATCH, "No matches for uprobe %s:zz*.", NULL);
 }
@@ -730,7 +741,8 @@ static void test_units(void)
 
 	/* Sites of one program are neighbours, in the order they were written. */
 	trial_init(&t);
-	trial_run(&t, "kprobe:vfs_read, interval:s:1, kprobe:vfs_write, kprobe:vfs_read+4, interval:s:2 { @ = 1 } begin { @ = 2 }");
+	trial_run(&t,
+		  "kprobe:vfs_read, interval:s:1, kprobe:vfs_write, kprobe:vfs_read+4, interval:s:2 { @ = 1 } begin { @ = 2 }");
 	CHECK(t.ok && t.c.units.cnt == 4);
 	if (t.ok && t.c.units.cnt == 4) {
 		struct unit **u = t.c.units.at;
@@ -791,7 +803,8 @@ static void test_limits(void)
 	trial_init(&t);
 	t.c.config.max_probes = 2;
 	trial_run(&t, "interval:s:1, interval:s:2 {} interval:s:3 {}");
-	CHECK(!t.ok && strstr(sbuf_str(&t.errors), "Can't attach to 3 probes because it exceeds the current limit of 2 probes.") != NULL);
+	CHECK(!t.ok &&
+	      strstr(sbuf_str(&t.errors), "Can't attach to 3 probes because it exceeds the current limit of 2 probes.") != NULL);
 	trial_release(&t);
 
 	trial_init(&t);
@@ -821,7 +834,8 @@ static void test_tracepoints(void)
 	ACCEPT("t:syscalls:sys_enter_openat* {}", "tracepoint:syscalls:sys_enter_openat tracepoint:syscalls:sys_enter_openat2");
 	ACCEPT("t:sys*:sys_enter_openat {}", "tracepoint:syscalls:sys_enter_openat");
 	ACCEPT("t:*sys_enter_openat {}", "tracepoint:syscalls:sys_enter_openat");
-	REFUSE("t:sched:sched_swich {}", E_NO_MATCH, "No matches for tracepoint sched:sched_swich.", "tracepoint:sched:sched_switch");
+	REFUSE("t:sched:sched_swich {}", E_NO_MATCH, "No matches for tracepoint sched:sched_swich.",
+	       "tracepoint:sched:sched_switch");
 	REFUSE("t:sched:xyzzy* {}", E_NO_MATCH, "No matches for tracepoint sched:xyzzy*.", NULL);
 	REFUSE("t:..:x {}", E_NO_MATCH, "No matches for tracepoint ..:x.", NULL);
 
@@ -831,7 +845,8 @@ static void test_tracepoints(void)
 	CHECK(t.ok && t.c.units.cnt == 1 && t.c.units.at[0]->site_cnt > 3);
 	trial_release(&t);
 	trial_init(&t);
-	trial_run(&t, "t:syscalls:sys_enter_open, t:syscalls:sys_enter_openat, t:syscalls:sys_enter_creat { print(args.pathname); }");
+	trial_run(&t,
+		  "t:syscalls:sys_enter_open, t:syscalls:sys_enter_openat, t:syscalls:sys_enter_creat { print(args.pathname); }");
 	CHECK(t.ok && t.c.units.cnt == 3 && t.c.units.at[0]->args);
 	trial_release(&t);
 	trial_init(&t);
@@ -906,10 +921,12 @@ static void test_list(void)
 	list(__LINE__, "uprobe:/nonexistent:*", 0, "", "/nonexistent: No such file");
 	list(__LINE__, "uprobe:a:b:c:d", 0, "", NULL);
 	list(__LINE__, "", 0, "", NULL);
-	CHECK(lists(NULL, "software:page-faults:\n") && lists("*:*", "hardware:instructions:\n") && lists("*", "software:dummy:\n"));
+	CHECK(lists(NULL, "software:page-faults:\n") && lists("*:*", "hardware:instructions:\n") &&
+	      lists("*", "software:dummy:\n"));
 	CHECK(!lists(NULL, "\nbegin\n") && !lists(NULL, "\nprofile:") && !lists(NULL, "\nuprobe:"));
 	if (tracefs_event_id("sched", "sched_switch") > 0) {
-		CHECK(lists("tracepoint:sched:*", "tracepoint:sched:sched_switch\n") && lists("*sched_switch*", "tracepoint:sched:sched_switch\n"));
+		CHECK(lists("tracepoint:sched:*", "tracepoint:sched:sched_switch\n") &&
+		      lists("*sched_switch*", "tracepoint:sched:sched_switch\n"));
 		CHECK(lists("t:sched_switch", "tracepoint:sched:sched_switch\n"));
 	}
 }
