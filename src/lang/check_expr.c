@@ -160,6 +160,8 @@ static void check_int_binary(struct check *k, struct expr *e)
 
 		if (binary_is_compare(op))
 			become_bool(e, v);
+		else if (a->type->is_flexible && b->type->is_flexible) /* neither is negative: above INT64_MAX the result is unsigned */
+			expr_become_int(e, v, op == BIN_SUB && a->num.value < b->num.value);
 		else
 			expr_become_int(e, v, (op == BIN_SUB || is_signed) && (s64)v < 0);
 		return;
@@ -319,14 +321,8 @@ static void check_cast(struct check *k, struct expr *e)
 	bool from_num = type_is_integral(from) || from->kind == T_POINTER || from->kind == T_KSYM || from->kind == T_SITE;
 	bool to_num = type_is_integral(to) || to->kind == T_POINTER;
 
+	/* The cast of a literal stays one: as a literal it would lose its type. */
 	if (from_num && to_num) {
-		if (e->cast.a->kind == E_INT && to->kind == T_INT) {
-			u64 v = e->cast.a->num.value;
-			u32 shift = 64 - 8 * to->size;
-
-			v = to->is_signed ? (u64)((s64)(v << shift) >> shift) : v << shift >> shift;
-			expr_become_int(e, v, to->is_signed && (s64)v < 0);
-		}
 		e->type = to;
 		return;
 	}

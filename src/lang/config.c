@@ -1,7 +1,7 @@
 /* Configuration variables: the script's config block, then the environment, which wins.
  *
- * Names are matched without regard to case and may carry the prefix BPFTRACE_. What is wrong with a variable of the environment is shown
- * like an error of the script: the assignment becomes a source of its own, called "environment".
+ * Names are matched without regard to case and may carry the prefix BPFTRACE_. What is wrong with a variable of the environment
+ * is shown like an error of the script: the assignment becomes a source of its own, called "environment".
  */
 #include "lang/compile.h"
 #include "lang/lex.h"
@@ -76,8 +76,9 @@ static const struct {
 
 /* Accepted, without effect: they chose between ways that Sonde does not have, or switched on what is always on. */
 static const char *const ignored[] = {
-	"symbol_source", "max_type_res_iterations", "use_blazesym", "unstable_addr", "unstable_import", "unstable_import_statement",
-	"unstable_macro", "unstable_map_decl", "unstable_tseries", "unstable_dw_ustack", "unstable_typeinfo",
+	"symbol_source", "max_type_res_iterations", "use_blazesym", "unstable_addr", "unstable_import",
+	"unstable_import_statement", "unstable_macro", "unstable_map_decl", "unstable_tseries", "unstable_dw_ustack",
+	"unstable_typeinfo",
 };
 
 static const char *const env_only[] = { "btf", "kernel_source", "kernel_build", "vmlinux", "color" };
@@ -116,7 +117,8 @@ static void set_number(struct setting *s)
 	if (s->item->kind != CONFIG_INT)
 		reject(s, "a number");
 	else if (s->item->num < min || s->item->num > max)
-		reject(s, arena_printf(s->c->arena, "a number from %llu to %llu", (unsigned long long)min, (unsigned long long)max));
+		reject(s, arena_printf(s->c->arena, "a number from %llu to %llu", (unsigned long long)min,
+				       (unsigned long long)max));
 	else
 		*(config_U *)s->var = s->item->num;
 }

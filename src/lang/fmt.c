@@ -1,4 +1,4 @@
-/* printf formats. Differences from C: the flags come in one order, `*` takes no argument, and there are conversions for buffers. */
+/* printf formats. Unlike C's: the flags come in one order, `*` takes no argument, and there are conversions for buffers. */
 #include "lang/fmt.h"
 
 #include "base/vec.h"
@@ -111,14 +111,16 @@ static void take_conversion(struct scan *sc, struct fmt_piece *piece)
 		unsupported(sc, arena_printf(sc->arena, "%c", c));
 		return;
 	case '-': case '+': case ' ': case '#': case '0':
-		sc->why = arena_printf(sc->arena, "the flag '%c' is in the wrong place: the order is - + space # 0, then the width", c);
+		sc->why = arena_printf(sc->arena,
+				       "the flag '%c' is in the wrong place: the order is - + space # 0, then the width", c);
 		return;
 	}
 	sc->why = c >= 0x20 && c < 0x7f ? arena_printf(sc->arena, "unknown format specifier: %c", c) :
 					   arena_printf(sc->arena, "unknown format specifier: byte 0x%02x", c);
 }
 
-/* specifier = "%" [ "-" ] [ "+" ] [ " " ] [ "#" ] [ "0" ] [ N | "*" ] [ "." [ N | "*" ] ] { length } conversion ; s is behind the "%" */
+/* specifier = "%" [ "-" ] [ "+" ] [ " " ] [ "#" ] [ "0" ] [ N | "*" ] [ "." [ N | "*" ] ] { length } conversion ;
+ * sc->s is behind the "%". */
 static struct fmt_piece specifier(struct scan *sc)
 {
 	struct fmt_piece piece = { .text = sc->s - 1 };

@@ -157,7 +157,7 @@ static struct number apply_suffix(struct arena *a, u64 value, const char *suffix
 			break;
 		if (is_int && value > suffixes[i].max)
 			return bad(arena_printf(a, "this number does not fit the type of its suffix '%s'", suffix),
-				   arena_printf(a, "the largest one with this suffix is %llu; without suffix any 64-bit number fits",
+				   arena_printf(a, "%llu is the largest one with this suffix; without it any 64-bit number fits",
 						(unsigned long long)suffixes[i].max));
 		if (!is_int && __builtin_mul_overflow(value, suffixes[i].ns, &value))
 			return bad("this duration is too long", "durations are nanoseconds in 64 bits: 213503 days at most");

@@ -1,5 +1,5 @@
-/* From text to tokens, one at a time: the parser asks for the next token only where tokens are meant, because attach points are raw
- * text. It may move `pos` back and lex again; what is wrong with a token is reported the first time only.
+/* From text to tokens, one at a time: the parser asks for the next token only where tokens are meant, because attach points are
+ * raw text. It may move `pos` back and lex again; what is wrong with a token is reported the first time only.
  *
  * Any bytes will do as input, NUL included. A malformed literal is reported and yields a token of its kind all the same, so that
  * the parser has nothing more to say about it; bytes that begin no token are reported and skipped. */
@@ -21,8 +21,8 @@ enum token_kind {
 struct token {
 	enum token_kind kind;
 	struct span span;
-	/* A name or keyword; a variable without its $, a map with its @; a string with its escapes resolved. NUL-terminated; a string
-	 * may hold further NULs. NULL for other kinds. */
+	/* A name or keyword; a variable without its $, a map with its @; a string with its escapes resolved. NUL-terminated; a
+	 * string may hold further NULs. NULL for other kinds. */
 	const char *text;
 	u32 len;
 	u64 num; /* TOK_INT: the value, durations in nanoseconds. TOK_PARAM: N of $N, 0 for $# */

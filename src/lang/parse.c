@@ -223,7 +223,7 @@ static void cpp_line(struct parser *p)
 		l->pos++;
 }
 
-/* c_type = ( "struct" | "union" | "enum" ) { attr } [ name ] "{" … "}" { attr } [ ";" ] ; and typedefs, which upstream refuses too. */
+/* c_type = ( "struct" | "union" | "enum" ) { attr } [ name ] "{" … "}" { attr } [ ";" ] ; and typedefs, to say no. */
 static void c_definition(struct parser *p)
 {
 	struct span at;

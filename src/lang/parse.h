@@ -1,9 +1,9 @@
 /* Inside of the parser: what parse.c (program, config), parse_attach.c (attach points), parse_stmt.c (blocks) and parse_expr.c
  * (expressions, types) share. Everybody else calls lang_parse() of compile.h.
  *
- * Recursive descent over one token of look-ahead, `tok`; where more is needed the lexer is wound back (parse_mark). A rule is entered
- * with tok at its first token and left with tok behind its last one. A rule that returns NULL or false has reported why; the
- * statement around it skips to its end and parsing goes on, so one run shows several errors.
+ * Recursive descent over one token of look-ahead, `tok`; where more is needed the lexer is wound back (parse_mark). A rule is
+ * entered with tok at its first token and left with tok behind its last one. A rule that returns NULL or false has reported why;
+ * the statement around it skips to its end and parsing goes on, so one run shows several errors.
  *
  * Between the items of a program there is no token: attach points are raw text, so `lex.pos` itself is the place. An item calls
  * parse_advance() to get its first token.

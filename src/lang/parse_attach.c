@@ -1,10 +1,11 @@
 /* Attach points: raw text, not tokens, because paths, C++ names and wildcards do not look like the rest of the language.
  *
- * The text of one goes up to an unquoted `{`, `,` or whitespace, or to the `/` of a predicate. Before the first `:` no attach point has
- * a `/`, so there it begins a predicate (`begin/pid == 1/ {`); behind it, it belongs to a path (`uprobe:/bin/bash:readline`).
- * Double quotes protect everything up to the next one; inside them `\x` is x.
+ * The text of one goes up to an unquoted `{`, `,` or whitespace, or to the `/` of a predicate. Before the first `:` no attach
+ * point has a `/`, so there it begins a predicate (`begin/pid == 1/ {`); behind it, it belongs to a path
+ * (`uprobe:/bin/bash:readline`). Double quotes protect everything up to the next one; inside them `\x` is x.
  *
- * `$N` outside of quotes is replaced by positional parameter N before the text is split on `:`, so a parameter may bring several parts.
+ * `$N` outside of quotes is replaced by positional parameter N before the text is split on `:`, so a parameter may bring several
+ * parts.
  */
 #include "lang/parse.h"
 
@@ -234,8 +235,8 @@ bool parse_attach_points(struct parser *p, struct probe *pr)
 	if (raw(p) == '{' || raw(p) == '/')
 		return true;
 	if (raw(p) >= 0 || parse_end_is_news(p)) {
-		diag_error(p->diag, raw(p) >= 0 ? here(p, word_len(p)) : ap.span, E_SYNTAX, "expected ',', '/' or '{' after the attach point '%s', found %s",
-			   ap.text, describe_raw(p));
+		diag_error(p->diag, raw(p) >= 0 ? here(p, word_len(p)) : ap.span, E_SYNTAX,
+			   "expected ',', '/' or '{' after the attach point '%s', found %s", ap.text, describe_raw(p));
 		if (ap.part_cnt > 1 && strchr(ap.parts[ap.part_cnt - 1], '/'))
 			diag_hint(p->diag, "a '/' right behind a name belongs to it; put a blank before the predicate's '/'");
 		else

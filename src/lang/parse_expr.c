@@ -32,9 +32,9 @@ static bool count_links(struct parser *p, u32 n)
 
 /* Names that are types and nothing else; other names are types only where the syntax leaves no choice. */
 static const char *const type_words[] = {
-	"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "void", "string", "buffer", "inet", "timestamp",
-	"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "__u8", "__u16", "__u32", "__u64", "__s8", "__s16", "__s32", "__s64",
-	"const", "volatile",
+	"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "void", "string", "buffer", "inet",
+	"timestamp", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "__u8", "__u16", "__u32", "__u64", "__s8", "__s16",
+	"__s32", "__s64", "const", "volatile",
 };
 /* C's integer types may take several of these: `unsigned long int`. */
 static const char *const c_words[] = { "char", "short", "int", "long", "unsigned", "signed" };
@@ -144,8 +144,8 @@ out:
 	return look;
 }
 
-/* tok is at `(`: does it begin a cast? C decides by what is declared; here names are unknown until the checker, so the text must do:
- * `(uint64) - 1` is a cast, `(pid) - 1` is not, `(foo *)x` and `(foo)x` are, and `(foo) * x` is a product. */
+/* tok is at `(`: does it begin a cast? C decides by what is declared; here names are unknown until the checker, so the text must
+ * do: `(uint64) - 1` is a cast, `(pid) - 1` is not, `(foo *)x` and `(foo)x` are, and `(foo) * x` is a product. */
 static bool at_cast(struct parser *p)
 {
 	struct parse_mark m = parse_save(p);
@@ -405,7 +405,8 @@ static struct expr *unsupported_block(struct parser *p, const char *what)
 	parse_unsupported(p, at, what);
 	do {
 		p->lex.quiet = true;
-		while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_SEMI && p->tok.kind != TOK_END)
+		while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_SEMI &&
+		       p->tok.kind != TOK_END)
 			parse_advance(p);
 		p->lex.quiet = false;
 		if (p->tok.kind == TOK_LBRACE)
@@ -529,7 +530,8 @@ static struct expr *subscript(struct parser *p, struct expr *base)
 	if (!e->index.index)
 		return NULL;
 	if (e->index.index->kind == E_TUPLE) {
-		diag_error(p->diag, span_join(open, p->prev), E_SYNTAX, "only maps can have several keys in one pair of brackets");
+		diag_error(p->diag, span_join(open, p->prev), E_SYNTAX,
+			   "only maps can have several keys in one pair of brackets");
 		diag_hint(p->diag, "an array takes one index: $a[1][2]");
 	}
 	e->span = span_join(e->span, p->prev);
@@ -560,7 +562,8 @@ static struct expr *postfix(struct parser *p)
 	while (e) {
 		enum token_kind kind = p->tok.kind;
 
-		if (kind != TOK_DOT && kind != TOK_ARROW && kind != TOK_LBRACKET && kind != TOK_PLUS_PLUS && kind != TOK_MINUS_MINUS)
+		if (kind != TOK_DOT && kind != TOK_ARROW && kind != TOK_LBRACKET && kind != TOK_PLUS_PLUS &&
+		    kind != TOK_MINUS_MINUS)
 			break;
 		if (!count_links(p, 1))
 			return NULL;
@@ -633,7 +636,7 @@ static struct expr *prefix(struct parser *p, struct token op_tok)
 	bool is_literal = p->tok.kind == TOK_INT;
 	u32 begin = p->tok.span.begin;
 	struct expr *a = unary(p), *e;
-	enum unary_op op;
+	enum unary_op op = UN_NEG;
 
 	if (!a || op_tok.kind == TOK_COMPTIME)
 		return a;

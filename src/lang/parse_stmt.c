@@ -219,9 +219,10 @@ static bool is_assign_op(enum token_kind kind, bool *has_op, enum binary_op *op)
 		enum token_kind kind;
 		enum binary_op op;
 	} ops[] = {
-		{ TOK_ADD_ASSIGN, BIN_ADD }, { TOK_SUB_ASSIGN, BIN_SUB }, { TOK_MUL_ASSIGN, BIN_MUL }, { TOK_DIV_ASSIGN, BIN_DIV },
-		{ TOK_MOD_ASSIGN, BIN_MOD }, { TOK_AND_ASSIGN, BIN_AND }, { TOK_OR_ASSIGN, BIN_OR }, { TOK_XOR_ASSIGN, BIN_XOR },
-		{ TOK_SHL_ASSIGN, BIN_SHL }, { TOK_SHR_ASSIGN, BIN_SHR },
+		{ TOK_ADD_ASSIGN, BIN_ADD }, { TOK_SUB_ASSIGN, BIN_SUB }, { TOK_MUL_ASSIGN, BIN_MUL },
+		{ TOK_DIV_ASSIGN, BIN_DIV }, { TOK_MOD_ASSIGN, BIN_MOD }, { TOK_AND_ASSIGN, BIN_AND },
+		{ TOK_OR_ASSIGN, BIN_OR }, { TOK_XOR_ASSIGN, BIN_XOR }, { TOK_SHL_ASSIGN, BIN_SHL },
+		{ TOK_SHR_ASSIGN, BIN_SHR },
 	};
 
 	*has_op = false;

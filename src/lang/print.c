@@ -13,8 +13,8 @@
  *               name comm
  *           call count
  *
- * Probes and statements show where they begin, <line:column>. With types every expression ends in ` :: type`. Golden tests compare this
- * text, so it changes only together with them. */
+ * Probes and statements show where they begin, <line:column>. With types every expression ends in ` :: type`. Golden tests
+ * compare this text, so it changes only together with them. */
 #include "lang/compile.h"
 
 const char *const binary_op_text[BIN_CNT] = {

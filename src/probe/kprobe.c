@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/glob.h"
@@ -321,8 +320,6 @@ static const char *hint_for(int err)
 	case EINVAL:
 		return "the kernel does not allow probes on this function (see /sys/kernel/debug/kprobes/blacklist), or not at "
 		       "this offset";
-	case EILSEQ:
-		return "the offset is not at the start of an instruction";
 	case ENOENT:
 	case ESRCH:
 		return "the kernel has no such function that can be probed; it may have been inlined";
@@ -401,7 +398,9 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 			continue;
 		}
 		err = attach_one(ctx, u, i, prog_fd, type, bit);
-		if (err)
+		if (err == -EILSEQ) /* whose text speaks of characters */
+			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, "the offset is not at the start of an instruction", NULL);
+		else if (err)
 			probe_attach_failed(ctx, unit_site(ctx, u, i), err, "cannot attach to the function", hint_for(err));
 		else
 			done++;

@@ -1,7 +1,6 @@
 /* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups
  * the sites of a probe that one program can serve. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/glob.h"
 #include "fn/fn.h"
@@ -242,6 +241,21 @@ bool lang_expand(struct compile *c)
 	if (!c->units.cnt && c->diag->error_cnt == errors)
 		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
 	return c->diag->error_cnt == errors;
+}
+
+static const char *shown(const struct site *s, enum site_show show)
+{
+	return show == SITE_FUNC && s->func ? s->func : s->name;
+}
+
+u32 site_canon(const struct compile *c, u32 site, enum site_show show)
+{
+	const char *text = shown(&c->sites.at[site], show);
+
+	for (u32 i = 0; i < site; i++)
+		if (str_eq(shown(&c->sites.at[i], show), text))
+			return i;
+	return site;
 }
 
 /* ---- -l ---- */

@@ -113,6 +113,10 @@ struct attach_ctx {
 	bool verbose;
 };
 
+/* The first site that shows the same: sites that differ only in how they came about (a function probed twice, a name given to a
+ * wildcard) are one value of `probe` or `func` for the script. */
+u32 site_canon(const struct compile *c, u32 site, enum site_show show);
+
 /* By name (in any case) or alias (as it is spelled); NULL if none. */
 const struct provider *provider_find(const char *word);
 const struct provider *provider_at(u32 i); /* NULL past the last */

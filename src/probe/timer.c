@@ -4,7 +4,6 @@
  * period is computed here: it is then not subject to kernel.perf_event_max_sample_rate, which the kernel lowers by itself on a
  * busy machine. site.num is the period in nanoseconds.
  */
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 

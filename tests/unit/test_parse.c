@@ -131,7 +131,8 @@ static void test_tokens(void)
 	check_tokens("a+++b", "id:a ++ + id:b");
 	check_tokens("a<<=b>>=c<=d>=e<f>g<<h>>i", "id:a <<= id:b >>= id:c <= id:d >= id:e < id:f > id:g << id:h >> id:i");
 	check_tokens("+= -= *= /= %= &= |= ^=", "+= -= *= /= %= &= |= ^=");
-	check_tokens("a->b.c==d!=e&&f||g&h|i^j~k!l", "id:a -> id:b . id:c == id:d != id:e && id:f || id:g & id:h | id:i ^ id:j ~ id:k ! id:l");
+	check_tokens("a->b.c==d!=e&&f||g&h|i^j~k!l",
+		     "id:a -> id:b . id:c == id:d != id:e && id:f || id:g & id:h | id:i ^ id:j ~ id:k ! id:l");
 	check_tokens("?:;,.()[]{}=", "? : ; , . ( ) [ ] { } =");
 	check_tokens("1..5 $t.0.1 $t.0 .5", "1 .. 5 var:t . 0 . 1 var:t . 0 . 5");
 	check_tokens("if else let iff returning", "if else let id:iff id:returning");
@@ -579,7 +580,9 @@ static void check_attach(const char *script, const char *want)
 		for (u32 i = 0; i < (*pr)->ap_cnt; i++) {
 			const struct attach_point *ap = &(*pr)->aps[i];
 
-			sbuf_printf(&t.out, "%s%s%s", t.out.len ? " " : "", ap->given_name ? ap->given_name : "", ap->given_name ? "=" : "");
+			sbuf_puts(&t.out, t.out.len ? " " : "");
+			if (ap->given_name)
+				sbuf_printf(&t.out, "%s=", ap->given_name);
 			for (u32 j = 0; j < ap->part_cnt; j++)
 				sbuf_printf(&t.out, "%s%s", j ? "|" : "", ap->parts[j]);
 		}
@@ -808,8 +811,9 @@ static void count_expr(struct expr *e, void *arg)
 
 static void test_copy(void)
 {
-	static const char script[] = "begin /pid == 1/ { let $a: uint8 = (1, 2).0; if (@m[1, 2] > $a) { @m[1, 2]++; } else { return; }"
-				     " $b = $c ? &$d : (uint64)f(args->x[1]); { _ = sizeof($b); } $a += -$b; return 1; }";
+	static const char script[] = "begin /pid == 1/ { let $a: uint8 = (1, 2).0; if (@m[1, 2] > $a) { @m[1, 2]++; }"
+				     " else { return; } $b = $c ? &$d : (uint64)f(args->x[1]); { _ = sizeof($b); } $a += -$b;"
+				     " return 1; }";
 	u32 before = 0, after = 0;
 	struct block *copy;
 	struct trial t;
@@ -853,7 +857,8 @@ static void test_print_types(void)
 	avec_push(&t.arena, &t.c.maps, &n);
 	lang_print_types(&t.c, &t.out);
 	check_text("types", sbuf_str(&t.out),
-		   "map @m[uint32] :: int64\nmap @n :: unknown\nunit begin_1\n  site begin\n  var $a :: string[16]\n  var $b :: unknown\n"
+		   "map @m[uint32] :: int64\nmap @n :: unknown\nunit begin_1\n  site begin\n"
+		   "  var $a :: string[16]\n  var $b :: unknown\n"
 		   "  predicate\n    bool true :: bool\n  body\n    assign = <1:16>\n      map @m :: int64\n        key\n"
 		   "          name pid :: uint32\n      int 5\n");
 	trial_end(&t);
@@ -887,11 +892,13 @@ static void test_config(void)
 	u32 cnt;
 
 	config_of(&t, "");
-	CHECK(t.ok && t.c.config.max_strlen == 1024 && t.c.config.print_maps_on_exit && t.c.config.missing_probes == MISSING_ERROR);
+	CHECK(t.ok && t.c.config.max_strlen == 1024 && t.c.config.print_maps_on_exit);
+	CHECK(t.c.config.missing_probes == MISSING_ERROR);
 	CHECK(str_eq(t.c.config.license, "GPL") && str_eq(t.c.config.str_trunc_trailer, ".."));
 	trial_end(&t);
-	config_of(&t, "max_strlen = 0x40; BPFTRACE_Max_Map_Keys = 7; missing_probes = warn; print_maps_on_exit = off; license = \"GPL v2\"; "
-		      "stack_mode = perf; str_trunc_trailer = \"\"; cpp_demangle = 0; cache_user_symbols = \"NONE\"; lazy_symbolication = No");
+	config_of(&t, "max_strlen = 0x40; BPFTRACE_Max_Map_Keys = 7; missing_probes = warn; print_maps_on_exit = off; "
+		      "license = \"GPL v2\"; stack_mode = perf; str_trunc_trailer = \"\"; cpp_demangle = 0; "
+		      "cache_user_symbols = \"NONE\"; lazy_symbolication = No");
 	CHECK(t.ok && t.c.config.max_strlen == 64 && t.c.config.max_map_keys == 7 && t.c.config.missing_probes == MISSING_WARN);
 	CHECK(!t.c.config.print_maps_on_exit && str_eq(t.c.config.license, "GPL v2") && str_eq(t.c.config.stack_mode, "perf"));
 	CHECK(str_eq(t.c.config.str_trunc_trailer, "") && !t.c.config.cpp_demangle && !t.c.config.lazy_symbolication);
@@ -908,7 +915,8 @@ static void test_config(void)
 	check_config("max_strlen = 0", "E_UNKNOWN_CONFIG");
 	check_config("max_strlen = 65536", "");
 	check_config("max_strlen = 65537", "E_UNKNOWN_CONFIG");
-	check_config("max_strlen = \"100\"; max_probes = many; log_size = true", "E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG");
+	check_config("max_strlen = \"100\"; max_probes = many; log_size = true",
+		     "E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG");
 	check_config("print_maps_on_exit = 2; cpp_demangle = maybe", "E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG");
 	check_config("license = \"MIT\"; license = \"Dual MIT/GPL\"; stack_mode = foo", "E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG");
 	check_config("missing_probes = maybe; str_trunc_trailer = 5", "E_UNKNOWN_CONFIG E_UNKNOWN_CONFIG");
@@ -931,7 +939,8 @@ static void test_config(void)
 	unsetenv("BPFTRACE_MAP_KEYS_MAX");
 	config_of(&t, "");
 	check_text("environment", messages(&t),
-		   "environment:1:1-22: ERROR: max_strlen takes a number, not 'lots'\nSONDE_MAX_STRLEN=lots\n~~~~~~~~~~~~~~~~~~~~~\n");
+		   "environment:1:1-22: ERROR: max_strlen takes a number, not 'lots'\nSONDE_MAX_STRLEN=lots\n"
+		   "~~~~~~~~~~~~~~~~~~~~~\n");
 	trial_end(&t);
 	unsetenv("BPFTRACE_MAX_STRLEN");
 	unsetenv("BPFTRACE_STR_TRUNC_TRAILER");
@@ -987,7 +996,8 @@ static void test_formats(void)
 	check_fmt("plain", "|plain|");
 	check_fmt("a %d b\n", "|a |<d,0:4>| b\n|");
 	check_fmt("%i%u%o%x%X%c%s%p", "<d,0:4><u,0:4><o,0:4><x,0:4><X,0:4><c,0:4><s,0:4><p,0:8>");
-	check_fmt("%hhd %hd %ld %lld %zu %jd %td %Lx", "<d,0:1>| |<d,0:2>| |<d,0:8>| |<d,0:8>| |<u,0:8>| |<d,0:8>| |<d,0:8>| |<x,0:8>");
+	check_fmt("%hhd %hd %ld %lld %zu %jd %td %Lx",
+		  "<d,0:1>| |<d,0:2>| |<d,0:8>| |<d,0:8>| |<u,0:8>| |<d,0:8>| |<d,0:8>| |<x,0:8>");
 	check_fmt("%-+ #012.5lld", "<d-+#0,12.5:8>");
 	check_fmt("%-16s|%6d|%08x", "<s-,16:4>|||<d,6:4>|||<x0,8:4>");
 	check_fmt("%*d %.*s %.3s %.s", "<d,0:4>| |<s,0:4>| |<s,0.3:4>| |<s,0.0:4>");
@@ -1007,9 +1017,12 @@ static void test_formats(void)
 
 	CHECK(fmt_accepts(FMT_D, &type_s64) && fmt_accepts(FMT_X, &type_bool) && fmt_accepts(FMT_U, &pointer));
 	CHECK(fmt_accepts(FMT_O, &enumeration) && !fmt_accepts(FMT_D, &string) && !fmt_accepts(FMT_X, &type_ksym));
-	CHECK(fmt_accepts(FMT_S, &type_ksym) && fmt_accepts(FMT_S, &type_s8) && !fmt_accepts(FMT_S, &type_none) && !fmt_accepts(FMT_S, &type_void));
-	CHECK(fmt_accepts(FMT_C, &type_s8) && !fmt_accepts(FMT_C, &pointer) && fmt_accepts(FMT_P, &pointer) && !fmt_accepts(FMT_P, &string));
-	CHECK(fmt_accepts(FMT_R, &buffer) && fmt_accepts(FMT_RX, &buffer) && !fmt_accepts(FMT_RH, &string) && fmt_accepts(FMT_RH, &type_error));
+	CHECK(fmt_accepts(FMT_S, &type_ksym) && fmt_accepts(FMT_S, &type_s8));
+	CHECK(!fmt_accepts(FMT_S, &type_none) && !fmt_accepts(FMT_S, &type_void));
+	CHECK(fmt_accepts(FMT_C, &type_s8) && !fmt_accepts(FMT_C, &pointer));
+	CHECK(fmt_accepts(FMT_P, &pointer) && !fmt_accepts(FMT_P, &string));
+	CHECK(fmt_accepts(FMT_R, &buffer) && fmt_accepts(FMT_RX, &buffer) && !fmt_accepts(FMT_RH, &string));
+	CHECK(fmt_accepts(FMT_RH, &type_error));
 }
 
 /* ---- mutations ---- */
@@ -1023,14 +1036,16 @@ static const char *const samples[] = {
 	" else { @x[(1, 2)]++; } }",
 	"uprobe:/bin/bash:cpp:\"a::b(int, char)\" /* c */ { let $a: uint64 = *(uint64 *)arg0; _ = $a ?: 5; --@m; // x\n}",
 	"interval:s:1 { print(@a, 5, 1ms); clear(@a); $x = -0x1f + 0755 - 5e6 << 2 & ~3 | 4 ^ 5; delete(@a[1]); exit(); }",
-	"#include <linux/fs.h>\nstruct a { int x; };\nmacro f(x) { x }\nbegin { for ($i : 0..5) { } while (1) { break; } $r = (a=1); }",
-	"end { $a = sizeof(struct foo) + sizeof($b.1.0) + (unsigned long)5 * (pid) - ($x ? 1 : 2); { { $c = \"\\x41\\101\\\"\"; } } }",
+	"#include <linux/fs.h>\nstruct a { int x; };\nmacro f(x) { x }\n"
+	"begin { for ($i : 0..5) { } while (1) { break; } $r = (a=1); }",
+	"end { $a = sizeof(struct foo) + sizeof($b.1.0) + (unsigned long)5 * (pid) - ($x ? 1 : 2);"
+	" { { $c = \"\\x41\\101\\\"\"; } } }",
 };
 
 static const char *const snippets[] = {
-	"{", "}", "(", ")", "[", "]", ";", ",", "/", "\"", "\\", "$", "@", "$1", "$#", "#", "/*", "*/", "//", "\n", " ", "else", "if", "=",
-	"==", "?:", ".", "->", "0x", "1e", "08", "'", "struct", "let", "config = {", "(uint8)", "++", "--", "kprobe:", ":", "/ {", "..",
-	"\xff", "\xe2\x80\x9c", "import \"", "macro", "offsetof(", "for (", "comptime", "typedef",
+	"{", "}", "(", ")", "[", "]", ";", ",", "/", "\"", "\\", "$", "@", "$1", "$#", "#", "/*", "*/", "//", "\n", " ",
+	"else", "if", "=", "==", "?:", ".", "->", "0x", "1e", "08", "'", "struct", "let", "config = {", "(uint8)", "++", "--",
+	"kprobe:", ":", "/ {", "..", "\xff", "\xe2\x80\x9c", "import \"", "macro", "offsetof(", "for (", "comptime", "typedef",
 };
 
 static u32 rng_state = 12345;
