@@ -16,13 +16,19 @@ enum { STACK_SZ = 512, STACK_FOR_SLOTS = 64, CALLEE_SAVED_CNT = 1, ON_STACK_MAX 
 enum { STACK_SZ = 512, STACK_FOR_SLOTS = 384, CALLEE_SAVED_CNT = 4, ON_STACK_MAX = 128 };
 #endif
 
-/* Programs on one CPU can nest: task, softirq, hard interrupt, NMI; each run takes a part of the scratch area of its own. */
+/* Reentrant programs take one of several parts of the scratch area; the others have one of their own (bpf/frame.c). */
 enum { SCRATCH_LEVELS = 4, SCRATCH_HEAD = 16 };
+
+struct scratch_place {
+	u32 off;         /* in the value of the scratch map: the first CPU's part */
+	u32 size;        /* bytes of one part */
+	u32 cpu_cnt;     /* a power of two */
+	bool is_shared;  /* reentrant: SCRATCH_LEVELS parts a CPU, taken and given back */
+};
 
 /* Returns the bytes of scratch that the function needs (0: none), head included. */
 u32 frame_layout(struct ir_func *f);
-/* scratch_sz: bytes of one part, the largest that any function of the image asked for. */
-void frame_expand(struct ir_func *f, u32 scratch_sz, u32 cpu_cnt);
+void frame_expand(struct ir_func *f, const struct scratch_place *at);
 
 /* After it: reg[v] for each virtual register v. Returns NULL if the stack overflows. */
 u8 *regalloc(struct ir_func *f, u32 *stack_sz);

@@ -1,9 +1,11 @@
 /* Where stack objects live.
  *
- * A BPF program has 512 bytes of stack. Small objects live there; big ones (strings, long keys) live in the scratch area, an array map with
- * a part for each CPU and nesting level. A run takes a part by setting its busy word with compare-and-exchange and gives it back at the end,
- * so that programs which interrupt each other on one CPU, or are preempted and resumed, never share one. (A fixed buffer per CPU would be
- * overwritten by a program that runs in an interrupt.)
+ * A BPF program has 512 bytes of stack. Small objects live there; big ones (strings, long keys) live in the scratch area, an array map.
+ *
+ * The kernel does not run a program of most types on a CPU where it is running already (prog->active of raw tracepoints, bpf_prog_active of
+ * kprobes, tracepoints and perf events): each of those has a part of the area for each CPU to itself. Programs of uprobes have no such
+ * guard: a thread can be preempted inside of one, and the next thread on that CPU runs the same program. They share parts: a run takes
+ * one by setting its busy word with compare-and-exchange, and gives it back at the end.
  *
  * Objects of different statements may share memory: slots carry the interval of the lowering clock in which they are in use.
  */
@@ -120,51 +122,72 @@ static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
 		f->blocks.at[n]->id = n;
 }
 
-/* Replaces the marker by: base = part of this CPU; try SCRATCH_LEVELS times to set its busy word; else count and give up. */
-static void acquire(struct ir_func *f, u32 block, u32 at, u32 scratch_sz, u32 cpu_cnt)
+static vreg cpu_part(struct ir_build *b, const struct scratch_place *at, u32 stride)
 {
-	struct ir_block *b = f->blocks.at[block], *try = ir_block_new(f), *next = ir_block_new(f), *go_on = ir_block_new(f),
-			*give_up = ir_block_new(f);
-	struct ir_insn mark = b->insns.at[at];
-	struct ir_build bld = { .f = f, .cur = b, .span = mark.span };
-	vreg base = ir_vreg(f), tries = ir_vreg(f), cpu, zero, one, old;
+	vreg cpu = ir_call(b, HELPER_get_smp_processor_id, NULL, 0);
 
-	/* A register of its own with one definition, so that offsets from it fold. */
-	avec_push(f->arena, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark.d, .a = base, .span = mark.span });
-	for (u32 k = at + 1; k < b->insns.cnt; k++)
-		avec_push(f->arena, &go_on->insns, b->insns.at[k]);
-	b->insns.cnt = at;
-	insert_block(f, block + 1, go_on);
-
-	cpu = ir_call(&bld, HELPER_get_smp_processor_id, NULL, 0);
-	cpu = ir_alu(&bld, IR_AND, cpu, opnd_imm(cpu_cnt - 1));
-	cpu = ir_alu(&bld, IR_MUL, cpu, opnd_imm((s64)scratch_sz * SCRATCH_LEVELS));
-	ir_mov_to(&bld, base, opnd_reg(ir_mapval(&bld, MAP_IDX_SCRATCH, 0)));
-	ir_alu_to(&bld, IR_ADD, base, base, opnd_reg(cpu));
-	ir_mov_to(&bld, tries, opnd_imm(SCRATCH_LEVELS));
-	ir_jmp(&bld, try);
-	insert_block(f, block + 1, try);
-	bld.cur = try;
-	zero = ir_imm(&bld, 0);
-	one = ir_imm(&bld, 1);
-	old = ir_cmpxchg(&bld, base, 0, zero, one);
-	ir_br(&bld, C_EQ, old, opnd_imm(0), go_on, next);
-	insert_block(f, block + 2, next);
-	bld.cur = next;
-	ir_alu_to(&bld, IR_ADD, base, base, opnd_imm(scratch_sz));
-	ir_alu_to(&bld, IR_ADD, tries, tries, opnd_imm(-1));
-	ir_br(&bld, C_NE, tries, opnd_imm(0), try, give_up);
-	insert_block(f, block + 3, give_up);
-	bld.cur = give_up;
-	ir_atomic_add(&bld, ir_mapval(&bld, MAP_IDX_DATA, offsetof(struct data_head, scratch_busy)), 0, 8, opnd_imm(1));
-	ir_jmp(&bld, mark.no);
+	cpu = ir_alu(b, IR_AND, cpu, opnd_imm(at->cpu_cnt - 1));
+	cpu = ir_alu(b, IR_MUL, cpu, opnd_imm(stride));
+	return ir_alu(b, IR_ADD, ir_mapval(b, MAP_IDX_SCRATCH, at->off), opnd_reg(cpu));
 }
 
-void frame_expand(struct ir_func *f, u32 scratch_sz, u32 cpu_cnt)
+/* Replaces the marker at the end of the builder's block by a search: base = a part of this CPU's whose busy word could be set. If there is
+ * none, count that and give up. */
+static void acquire(struct ir_func *f, struct ir_build *bld, const struct ir_insn *mark, const struct scratch_place *at, struct ir_block *go_on)
+{
+	struct ir_block *try = ir_block_new(f), *next = ir_block_new(f), *give_up = ir_block_new(f);
+	vreg base = ir_vreg(f), tries = ir_vreg(f), zero, one, old;
+	u32 block = bld->cur->id;
+
+	/* A register of its own with one definition, so that offsets from it fold. */
+	avec_push(f->arena, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span });
+	memmove(&go_on->insns.at[1], &go_on->insns.at[0], (go_on->insns.cnt - 1) * sizeof(*go_on->insns.at));
+	go_on->insns.at[0] = (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span };
+
+	ir_mov_to(bld, base, opnd_reg(cpu_part(bld, at, at->size * SCRATCH_LEVELS)));
+	ir_mov_to(bld, tries, opnd_imm(SCRATCH_LEVELS));
+	ir_jmp(bld, try);
+	insert_block(f, block + 1, try);
+	bld->cur = try;
+	zero = ir_imm(bld, 0);
+	one = ir_imm(bld, 1);
+	old = ir_cmpxchg(bld, base, 0, zero, one);
+	ir_br(bld, C_EQ, old, opnd_imm(0), go_on, next);
+	insert_block(f, block + 2, next);
+	bld->cur = next;
+	ir_alu_to(bld, IR_ADD, base, base, opnd_imm(at->size));
+	ir_alu_to(bld, IR_ADD, tries, tries, opnd_imm(-1));
+	ir_br(bld, C_NE, tries, opnd_imm(0), try, give_up);
+	insert_block(f, block + 3, give_up);
+	bld->cur = give_up;
+	ir_atomic_add(bld, ir_mapval(bld, MAP_IDX_DATA, offsetof(struct data_head, scratch_busy)), 0, 8, opnd_imm(1));
+	ir_jmp(bld, mark->no);
+}
+
+/* The marker becomes the code that finds this run's part. */
+static void expand_mark(struct ir_func *f, u32 block, u32 at_insn, const struct scratch_place *at)
+{
+	struct ir_block *b = f->blocks.at[block], *go_on = ir_block_new(f);
+	struct ir_insn mark = b->insns.at[at_insn];
+	struct ir_build bld = { .f = f, .cur = b, .span = mark.span };
+
+	for (u32 k = at_insn + 1; k < b->insns.cnt; k++)
+		avec_push(f->arena, &go_on->insns, b->insns.at[k]);
+	b->insns.cnt = at_insn;
+	insert_block(f, block + 1, go_on);
+	if (at->is_shared) {
+		acquire(f, &bld, &mark, at, go_on);
+	} else {
+		ir_mov_to(&bld, mark.d, opnd_reg(cpu_part(&bld, at, at->size)));
+		ir_jmp(&bld, go_on);
+	}
+}
+
+void frame_expand(struct ir_func *f, const struct scratch_place *at)
 {
 	struct ir_insn *mark, *i;
 	vreg base = 0;
-	u32 block, at;
+	u32 block, n;
 	bool needs_scratch = false;
 	struct ir_insn **slot_of = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*slot_of));
 
@@ -188,20 +211,20 @@ void frame_expand(struct ir_func *f, u32 scratch_sz, u32 cpu_cnt)
 			}
 		}
 	}
-	mark = find_op(f, IR_SCRATCH, &block, &at);
+	mark = find_op(f, IR_SCRATCH, &block, &n);
 	if (mark) {
 		base = mark->d;
 		if (needs_scratch)
-			acquire(f, block, at, scratch_sz, cpu_cnt);
+			expand_mark(f, block, n, at);
 		else
-			remove_insn(f->blocks.at[block], at);
+			remove_insn(f->blocks.at[block], n);
 	}
 	BUG_ON(needs_scratch && !base);
-	while ((i = find_op(f, IR_UNSCRATCH, &block, &at))) {
-		if (needs_scratch)
+	while ((i = find_op(f, IR_UNSCRATCH, &block, &n))) {
+		if (needs_scratch && at->is_shared)
 			*i = (struct ir_insn){ .op = IR_STORE, .a = i->a, .size = 8, .b = opnd_imm(0), .span = i->span };
 		else
-			remove_insn(f->blocks.at[block], at);
+			remove_insn(f->blocks.at[block], n);
 	}
 	/* Scratch slots become base + offset; stack slots keep their op, which emit() turns into r10 + offset. */
 	vec_for(b, &f->blocks) {

@@ -5,6 +5,7 @@
 #include "bpf/backend.h"
 #include "ir/lower.h"
 #include "kern/uapi.h"
+#include "probe/provider.h"
 
 static u32 take(u32 *at, u32 size, u32 align)
 {
@@ -23,6 +24,8 @@ static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 	if (m->has_key) {
 		m->storage = is_agg ? MAP_HASH_PERCPU : MAP_HASH;
 		m->lost_off = take(shared, 8, 8);
+		if (is_agg || type_is_integral(m->val))
+			m->spill_off = take(shared, ALIGN_UP(m->val->size, 8), 8);
 	} else if (is_agg) {
 		m->storage = MAP_SCALAR_PERCPU;
 		m->data_off = take(cpu, m->val->size, 8);
@@ -90,6 +93,29 @@ static u32 ring_size(const struct compile *c)
 	return pages ? pow2_up(MAX(1, MIN(pages, 1 << 18))) * 4096 : 1 << 20;
 }
 
+/* Gives every unit that asked for scratch (size) its place. Returns the bytes of all. */
+static u32 place_scratch(struct compile *c, struct scratch_place *at)
+{
+	u32 cpu_cnt = c->image->data.cpu_cnt, shared = 0, total;
+
+	for (u32 i = 0; i < c->units.cnt; i++) {
+		at[i].cpu_cnt = cpu_cnt;
+		at[i].is_shared = c->units.at[i]->provider->flags & PROV_REENTRANT;
+		if (at[i].is_shared)
+			shared = MAX(shared, at[i].size);
+	}
+	total = shared * SCRATCH_LEVELS * cpu_cnt;
+	for (u32 i = 0; i < c->units.cnt; i++) {
+		if (at[i].is_shared) {
+			at[i].size = shared;
+		} else {
+			at[i].off = total;
+			total += at[i].size * cpu_cnt;
+		}
+	}
+	return total;
+}
+
 static void make_fixed_maps(struct compile *c, u32 scratch_sz)
 {
 	struct image *img = c->image;
@@ -104,7 +130,7 @@ static void make_fixed_maps(struct compile *c, u32 scratch_sz)
 			m[MAP_IDX_CTRL] = (struct image_map){ .name = "sonde_ctrl", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = 64 * 1024 };
 	if (scratch_sz)
 		m[MAP_IDX_SCRATCH] = (struct image_map){ .name = "sonde_scratch", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4,
-							 .value_sz = scratch_sz * SCRATCH_LEVELS * img->data.cpu_cnt, .max_entries = 1 };
+							 .value_sz = scratch_sz, .max_entries = 1 };
 	if (img->const_sz)
 		m[MAP_IDX_CONST] = (struct image_map){ .name = "sonde_const", .type = BPF_MAP_TYPE_ARRAY, .key_sz = 4,
 						       .value_sz = ALIGN_UP(img->const_sz, 8), .max_entries = 1, .flags = BPF_F_RDONLY_PROG,
@@ -119,12 +145,12 @@ static void must_be_sound(const struct ir_func *f, const char *after)
 		BUG("%s: after %s: %s", f->name, after, why);
 }
 
-static bool finish(struct compile *c, struct unit *u, struct ir_func *f, u32 scratch_sz)
+static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const struct scratch_place *scratch)
 {
 	struct image_prog prog = { .unit = u };
 	u8 *reg;
 
-	frame_expand(f, scratch_sz, c->image->data.cpu_cnt);
+	frame_expand(f, scratch);
 	ir_simplify(f);
 	must_be_sound(f, "frame_expand");
 	reg = regalloc(f, &prog.stack_sz);
@@ -145,7 +171,8 @@ static bool finish(struct compile *c, struct unit *u, struct ir_func *f, u32 scr
 bool image_build(struct compile *c)
 {
 	struct ir_func **funcs = arena_alloc(c->arena, (c->units.cnt + 1) * sizeof(*funcs));
-	u32 scratch_sz = 0, before = c->diag->error_cnt;
+	struct scratch_place *scratch = arena_alloc(c->arena, (c->units.cnt + 1) * sizeof(*scratch));
+	u32 before = c->diag->error_cnt, scratch_sz;
 
 	c->image = arena_new(c->arena, struct image);
 	c->image->compile = c;
@@ -157,12 +184,13 @@ bool image_build(struct compile *c)
 		must_be_sound(funcs[i], "simplification");
 		if (c->ir_text)
 			ir_print(funcs[i], c->ir_text);
-		scratch_sz = MAX(scratch_sz, frame_layout(funcs[i]));
+		scratch[i].size = frame_layout(funcs[i]);
 	}
 	if (c->diag->error_cnt != before)
 		return false;
+	scratch_sz = place_scratch(c, scratch);
 	for (u32 i = 0; i < c->units.cnt; i++)
-		if (!finish(c, c->units.at[i], funcs[i], scratch_sz))
+		if (!finish(c, c->units.at[i], funcs[i], &scratch[i]))
 			return false;
 	make_fixed_maps(c, scratch_sz);
 	return true;

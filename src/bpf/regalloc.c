@@ -1,9 +1,10 @@
 /* Linear-scan register allocation.
  *
- * Instructions are numbered in layout order; instruction n reads at position 2n and writes at 2n + 1. A virtual register has one interval,
- * from its first to its last position, widened over every block where it is live in or out. Intervals are visited by their start; each
- * takes a free machine register that nothing inside the interval destroys: a call destroys r0–r5, so a value that lives across one
- * goes to r6–r9. Hints make moves vanish: a value that dies as argument k of a call wants r<k>, a sum wants the register of its left side.
+ * Instructions are numbered in layout order; instruction n reads at position 2n and writes at 2n + 1. A virtual register is live in a list of
+ * ranges of positions; between them (in a branch that does not need it) others may have its machine register. Registers are visited by
+ * their first position; each takes a machine register that no other one has at the same time and that nothing destroys while it is live: a
+ * call destroys r0–r5, so a value that lives across one goes to r6–r9. Hints make moves vanish: a value that dies as argument k of a call
+ * wants r<k>, a sum wants the register of its left side.
  *
  * When no register is left, the cheapest interval is spilled: each of its uses gets a short-lived register loaded from the stack (or
  * computed again, where that is one instruction), and the scan starts over. The verifier follows spilled pointers, as long as they are
@@ -14,8 +15,13 @@
 enum { R_CNT = 10, NO_REG = 255 };
 enum { CALLER_SAVED = 0x3f };
 
+struct range {
+	u32 start, end; /* both included */
+};
+
 struct interval {
-	u32 start, end; /* positions; start > end: never used */
+	u32 start, end; /* first and last position; start > end: never used */
+	vec(struct range) ranges; /* not in order */
 	u16 forbidden;  /* machine registers that something inside destroys */
 	u8 reg;
 	s8 hint;
@@ -38,10 +44,30 @@ static u16 usable_regs(void)
 	return CALLER_SAVED | (((1u << CALLEE_SAVED_CNT) - 1) << 6);
 }
 
-static void touch(struct interval *iv, u32 pos)
+static void add_range(struct alloc *al, vreg v, u32 start, u32 end)
 {
-	iv->start = MIN(iv->start, pos);
-	iv->end = MAX(iv->end, pos);
+	struct interval *iv = &al->iv[v];
+
+	iv->start = MIN(iv->start, start);
+	iv->end = MAX(iv->end, end);
+	avec_push(al->f->arena, &iv->ranges, (struct range){ start, end });
+}
+
+static bool is_live_inside(const struct interval *iv, u32 pos)
+{
+	vec_for(r, &iv->ranges)
+		if (r->start < pos && pos < r->end)
+			return true;
+	return false;
+}
+
+static bool intersect(const struct interval *a, const struct interval *b)
+{
+	vec_for(x, &a->ranges)
+		vec_for(y, &b->ranges)
+			if (x->start <= y->end && y->start <= x->end)
+				return true;
+	return false;
 }
 
 static bool is_commutative(enum ir_op op)
@@ -54,61 +80,81 @@ static bool is_two_address(enum ir_op op)
 	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_ZEXT || op == IR_SEXT || op == IR_BSWAP || op == IR_MOV;
 }
 
+static void note_hints(struct alloc *al, const struct ir_insn *i)
+{
+	vreg uses[8];
+	u32 n = ir_uses(i, uses);
+
+	for (u32 u = 0; u < n; u++)
+		al->iv[uses[u]].weight++;
+	if (i->d) {
+		struct interval *d = &al->iv[i->d];
+
+		d->weight++;
+		if (is_two_address(i->op) && !d->same_as)
+			d->same_as = i->a;
+		if (i->op == IR_FETCH_ADD)
+			d->same_as = i->b.r;
+		if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG)
+			d->hint = 0;
+		if (i->op == IR_CTX)
+			d->hint = 1;
+	}
+	for (u32 k = 0; k < i->arg_cnt; k++)
+		if (!i->args[k].is_imm)
+			al->iv[i->args[k].r].hint = k + 1;
+	if (i->op == IR_RET && !i->b.is_imm)
+		al->iv[i->b.r].hint = 0;
+	if (i->op == IR_CMPXCHG)
+		al->iv[i->c].hint = 0;
+}
+
+/* Goes through a block from its end. end[v]: where the range that is open for v ends; 0: none is. */
+static void build_block(struct alloc *al, struct ir_block *b, u32 first, u32 *end)
+{
+	u32 pos = first + 2 * b->insns.cnt, v_cnt = al->iv_cnt;
+
+	for (vreg v = 1; v < v_cnt; v++)
+		end[v] = b->live_out[v / 64] >> (v % 64) & 1 ? pos - 1 : 0;
+	for (u32 k = b->insns.cnt; k-- > 0;) {
+		const struct ir_insn *i = &b->insns.at[k];
+		vreg uses[8];
+		u32 n = ir_uses(i, uses);
+
+		pos -= 2;
+		note_hints(al, i);
+		if (i->d) {
+			add_range(al, i->d, pos + 1, MAX(end[i->d], pos + 1));
+			end[i->d] = 0;
+		}
+		for (u32 u = 0; u < n; u++)
+			end[uses[u]] = MAX(end[uses[u]], MAX(pos, 1));
+		/* d = a - b is done as d = a; d -= b: b must outlive the move. */
+		if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
+			end[i->b.r] = MAX(end[i->b.r], pos + 1);
+		/* The old value replaces the operand in its register: the address must not be there. */
+		if (i->op == IR_FETCH_ADD && i->a)
+			end[i->a] = MAX(end[i->a], pos + 1);
+	}
+	for (vreg v = 1; v < v_cnt; v++)
+		if (end[v])
+			add_range(al, v, first, end[v]);
+}
+
 static void build_intervals(struct alloc *al)
 {
 	struct ir_func *f = al->f;
-	u32 pos = 0;
+	u32 pos = 0, *end;
 
 	al->iv_cnt = f->vreg_cnt + 1;
 	al->iv = arena_alloc(f->arena, al->iv_cnt * sizeof(*al->iv));
+	end = arena_alloc(f->arena, al->iv_cnt * sizeof(*end));
 	for (u32 v = 0; v < al->iv_cnt; v++)
 		al->iv[v] = (struct interval){ .start = UINT32_MAX, .hint = -1, .reg = NO_REG };
 	ir_liveness(f);
-	vec_for(pb, &f->blocks) {
-		struct ir_block *b = *pb;
-		u32 first = pos;
-
-		vec_for(i, &b->insns) {
-			vreg uses[8];
-			u32 n = ir_uses(i, uses);
-
-			for (u32 u = 0; u < n; u++) {
-				touch(&al->iv[uses[u]], pos);
-				al->iv[uses[u]].weight++;
-			}
-			/* d = a - b is done as d = a; d -= b: b must outlive the move. */
-			if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
-				touch(&al->iv[i->b.r], pos + 2);
-			/* The old value replaces the operand in its register: the address must not be there. */
-			if (i->op == IR_FETCH_ADD)
-				touch(&al->iv[i->a], pos + 2);
-			if (i->d) {
-				touch(&al->iv[i->d], pos + 1);
-				al->iv[i->d].weight++;
-				if (is_two_address(i->op))
-					al->iv[i->d].same_as = i->a;
-				if (i->op == IR_FETCH_ADD)
-					al->iv[i->d].same_as = i->b.r;
-				if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG)
-					al->iv[i->d].hint = 0;
-				if (i->op == IR_CTX)
-					al->iv[i->d].hint = 1;
-			}
-			for (u32 k = 0; k < i->arg_cnt; k++)
-				if (!i->args[k].is_imm)
-					al->iv[i->args[k].r].hint = k + 1;
-			if (i->op == IR_RET && !i->b.is_imm)
-				al->iv[i->b.r].hint = 0;
-			if (i->op == IR_CMPXCHG)
-				al->iv[i->c].hint = 0;
-			pos += 2;
-		}
-		for (u32 v = 1; v < al->iv_cnt; v++) {
-			if (b->live_in[v / 64] >> (v % 64) & 1)
-				touch(&al->iv[v], first);
-			if (b->live_out[v / 64] >> (v % 64) & 1)
-				touch(&al->iv[v], pos);
-		}
+	vec_for(b, &f->blocks) {
+		build_block(al, *b, pos, end);
+		pos += 2 * (*b)->insns.cnt;
 	}
 	/* What is destroyed on the way. */
 	pos = 0;
@@ -118,7 +164,7 @@ static void build_intervals(struct alloc *al)
 				u16 destroyed = i->op == IR_CMPXCHG ? 1 : CALLER_SAVED;
 
 				for (u32 v = 1; v < al->iv_cnt; v++)
-					if (al->iv[v].start < pos && al->iv[v].end > pos)
+					if (al->iv[v].start < pos && pos < al->iv[v].end && is_live_inside(&al->iv[v], pos))
 						al->iv[v].forbidden |= destroyed;
 				/* address and new value are read after r0 was set up */
 				if (i->op == IR_CMPXCHG) {
@@ -127,7 +173,6 @@ static void build_intervals(struct alloc *al)
 					al->iv[i->b.r].forbidden |= 1;
 				}
 			}
-			/* The context arrives in r1 and is taken by the first instruction; nothing else can be there before. */
 			pos += 2;
 		}
 	}
@@ -195,7 +240,8 @@ static vreg scan(struct alloc *al)
 			if (o->end < iv->start)
 				continue;
 			active[kept++] = active[k];
-			free &= ~(1u << o->reg);
+			if (intersect(iv, o))
+				free &= ~(1u << o->reg);
 		}
 		active_cnt = kept;
 		iv->reg = pick(al, iv, free);
@@ -205,7 +251,7 @@ static vreg scan(struct alloc *al)
 			for (u32 k = 0; k < active_cnt; k++) {
 				struct interval *o = &al->iv[active[k]];
 
-				if (!(iv->forbidden >> o->reg & 1) && spill_cost(o) < spill_cost(&al->iv[victim]))
+				if (!(iv->forbidden >> o->reg & 1) && intersect(iv, o) && spill_cost(o) < spill_cost(&al->iv[victim]))
 					victim = active[k];
 			}
 			if (al->iv[victim].is_fresh)

@@ -2,6 +2,7 @@
 #include "bpf/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
+#include "kern/feature.h"
 #include "kern/uapi.h"
 #include "lang/check.h"
 #include "probe/abi.h"
@@ -130,8 +131,10 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 
 	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
 	 * kernels before 6.3 leave those behind the name's end as they were. */
+	bool is_padded = l->c->target->features >> KF_COMM_PADDED & 1;
+
 	if (dst && !slot) {
-		if (l->zero_tails)
+		if (l->zero_tails && !is_padded)
 			lower_zero(l, *dst, 16);
 		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
 		return val_mem(*dst);
@@ -139,7 +142,8 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 	if (!slot) {
 		slot = ir_slot_new(l->b.f, 16, 8) + 1;
 		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
-		lower_zero(l, m, 16);
+		if (!is_padded)
+			lower_zero(l, m, 16);
 		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
 		lower_know(l, &what, 0, slot);
 	}

@@ -108,15 +108,40 @@ static void store_string(struct lower *l, struct expr *e, const struct type *t, 
 		lower_copy(l, v.mem, dst, MIN(from->size, t->size));
 }
 
+/* A value in memory of ours, to a place where its type may be a wider one: tuples of one shape differ in the size of their members. */
+static void convert(struct lower *l, struct mem src, const struct type *from, struct mem dst, const struct type *to)
+{
+	u32 at = 0, size = MIN(from->size, to->size);
+
+	if (type_is_scalar(to) && from->size != to->size) {
+		store_scalar(l, dst, to->size, opnd_reg(lower_load(l, src, from)));
+		return;
+	}
+	if (to->kind != T_TUPLE || type_equal(from, to)) {
+		lower_copy(l, src, dst, size);
+		if (to->size > size)
+			lower_zero(l, (struct mem){ dst.base, dst.off + size }, to->size - size);
+		return;
+	}
+	for (u32 i = 0; i < to->member_cnt; i++) {
+		const struct member *f = &from->members[i], *m = &to->members[i];
+
+		if (m->off > at)
+			lower_zero(l, (struct mem){ dst.base, dst.off + at }, m->off - at);
+		convert(l, (struct mem){ src.base, src.off + f->off }, f->type, (struct mem){ dst.base, dst.off + m->off }, m->type);
+		at = m->off + m->type->size;
+	}
+	if (to->size > at)
+		lower_zero(l, (struct mem){ dst.base, dst.off + at }, to->size - at);
+}
+
 /* Tuples: the members, and zeroes between them. */
 static void store_tuple(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	u32 at = 0;
 
 	if (e->kind != E_TUPLE) {
-		struct mem src = lower_mem(l, e);
-
-		lower_copy(l, src, dst, t->size);
+		convert(l, lower_mem(l, e), e->type, dst, t);
 		return;
 	}
 	for (u32 i = 0; i < t->member_cnt; i++) {

@@ -6,7 +6,8 @@
  * Exactness: ++, += and the aggregations never lose an update. On memory, they are atomic instructions. In a hash map, the element is
  * looked up and changed in place atomically; when it is missing, it is inserted only if still missing (BPF_NOEXIST), and when another
  * CPU was faster, the update goes to the element that it inserted. Aggregations are per CPU, but atomic all the same: an interrupt
- * on the same CPU may update the same slot in between. What does not fit is counted (map.lost_off) and reported at the end.
+ * on the same CPU may update the same slot in between. What does not fit is counted and reported at the end: assignments in a counter
+ * (map.lost_off); the others in a value of their own that takes all of them (map.spill_off).
  */
 #include "ir/lower.h"
 
@@ -103,7 +104,14 @@ static vreg finish_fold(struct lower *l, const struct type *t, vreg acc, vreg ac
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	ir_br(&l->b, C_NE, acc2, opnd_imm(0), some, done);
 	ir_place(&l->b, some);
-	if (t->kind == T_AVG) {
+	if (t->kind == T_AVG && t->is_signed) {
+		/* The machine divides unsigned numbers: (|total| / count), with the sign put back by x ^ s - s, s being 0 or -1. */
+		vreg s = ir_neg(&l->b, ir_alu(&l->b, IR_SHR, acc, opnd_imm(63)));
+
+		v = ir_alu(&l->b, IR_SUB, ir_alu(&l->b, IR_XOR, acc, opnd_reg(s)), opnd_reg(s));
+		v = ir_alu(&l->b, IR_DIV, v, opnd_reg(acc2));
+		v = ir_alu(&l->b, IR_SUB, ir_alu(&l->b, IR_XOR, v, opnd_reg(s)), opnd_reg(s));
+	} else if (t->kind == T_AVG) {
 		v = ir_alu(&l->b, IR_DIV, acc, opnd_reg(acc2));
 	} else { /* undo agg_rank() */
 		v = t->kind == T_MIN ? ir_alu(&l->b, IR_XOR, acc, opnd_imm(-1)) : acc;
@@ -213,13 +221,39 @@ static void check_full(struct lower *l, const struct map *m, vreg err)
 	ir_place(&l->b, done);
 }
 
-/* Aggregations: the element is updated in place, inserted if missing. */
+/* The address of the element with this key, in *p. A missing one is inserted, zeroed, unless another CPU is faster, and looked up again; two
+ * rounds do, because nobody removes what was just inserted (and if somebody does, the update may go the way of the element). What does not
+ * fit goes to the map's spill slot, where it is counted. The code goes on with *p set. */
+static void find_or_insert(struct lower *l, const struct map *m, struct mem key, vreg p)
+{
+	struct ir_block *look = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
+	vreg rounds = ir_vreg(l->b.f);
+	struct mem zeroes;
+	u32 mark = lower_mark(l);
+
+	ir_mov_to(&l->b, rounds, opnd_imm(0));
+	ir_jmp(&l->b, look);
+	ir_place(&l->b, look);
+	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+	ir_place(&l->b, missing);
+	zeroes = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
+	map_update(l, m, key, zeroes, BPF_NOEXIST);
+	ir_alu_to(&l->b, IR_ADD, rounds, rounds, opnd_imm(1));
+	ir_br(&l->b, C_NE, rounds, opnd_imm(2), look, full);
+	ir_place(&l->b, full);
+	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, m->spill_off)));
+	ir_jmp(&l->b, found);
+	ir_place(&l->b, found);
+	lower_forget(l, mark);
+}
+
+/* Aggregations: the element is updated in place. */
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
 	const struct map *m = target->map.map;
-	struct ir_block *missing, *again, *found, *lost, *done;
-	vreg p = ir_vreg(l->b.f), err;
-	struct mem key, init;
+	vreg p = ir_vreg(l->b.f);
+	struct mem key;
 	u32 mark;
 
 	if (m->storage == MAP_SCALAR_PERCPU) {
@@ -229,41 +263,12 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		return;
 	}
 	key = lower_map_key(l, target);
-	/* The arguments are evaluated once, before the ways part. */
+	/* Arguments are evaluated before: they may call helpers, and the less that happens with the element in hand the better. */
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_pin(l, call->call.args[i]);
-	missing = ir_block_new(l->b.f);
-	again = ir_block_new(l->b.f);
-	found = ir_block_new(l->b.f);
-	lost = ir_block_new(l->b.f);
-	done = ir_block_new(l->b.f);
-	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	find_or_insert(l, m, key, p);
 	mark = lower_mark(l);
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
-
-	/* An element of zeroes is inserted, unless another CPU was faster; then it is looked up and updated like any other. */
-	ir_place(&l->b, missing);
-	if (m->val->size <= 64) {
-		init = lower_temp(l, m->val->size, 8);
-		lower_zero(l, init, m->val->size);
-	} else {
-		init = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
-	}
-	map_update(l, m, key, init, BPF_NOEXIST);
-	ir_jmp(&l->b, again);
-	ir_place(&l->b, again);
-	err = lower_map_lookup(l, m, key);
-	ir_mov_to(&l->b, p, opnd_reg(err));
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, lost);
-	ir_place(&l->b, lost);
-	count_lost(l, m);
-	ir_jmp(&l->b, done);
-
-	ir_place(&l->b, found);
-	lower_forget(l, mark);
 	call->call.fn->update(l, call, (struct mem){ .base = p });
-	ir_jmp(&l->b, done);
-	ir_place(&l->b, done);
 	lower_forget(l, mark);
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_unpin(l, call->call.args[i]);
@@ -292,64 +297,54 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
 
 vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old)
 {
-	const struct map *m = target->map.map;
-	struct ir_block *missing, *raced, *found, *lost, *done, *inserted;
-	vreg p, d, err;
-	struct mem key, init;
-	u32 mark;
+	struct map *m = target->map.map;
+	vreg p, old = 0;
 
 	if (is_scalar_map(m)) {
-		vreg at = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off), old = 0;
-
+		p = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off);
 		if (want_old)
-			old = ir_fetch_add(&l->b, at, 0, delta);
+			old = ir_fetch_add(&l->b, p, 0, delta);
 		else
-			ir_atomic_add(&l->b, at, 0, 8, delta);
+			ir_atomic_add(&l->b, p, 0, 8, delta);
 		mark_set(l, m);
 		return old;
 	}
-	if (!delta.is_imm)
-		delta = opnd_reg(lower_force(l, delta));
-	key = lower_map_key(l, target);
-	missing = ir_block_new(l->b.f);
-	raced = ir_block_new(l->b.f);
-	found = ir_block_new(l->b.f);
-	inserted = ir_block_new(l->b.f);
-	lost = ir_block_new(l->b.f);
-	done = ir_block_new(l->b.f);
+	m->spills_sums |= !delta.is_imm || delta.imm != 1;
 	p = ir_vreg(l->b.f);
-	d = want_old ? ir_vreg(l->b.f) : 0;
-	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
-	mark = lower_mark(l);
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
-
-	ir_place(&l->b, missing);
-	init = lower_temp(l, 8, 8);
-	ir_store(&l->b, init.base, init.off, 8, delta);
-	err = map_update(l, m, key, init, BPF_NOEXIST);
-	ir_br(&l->b, C_EQ, err, opnd_imm(0), inserted, raced);
-	/* Another CPU inserted it in the meantime, or there is no room. */
-	ir_place(&l->b, raced);
-	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, lost);
-
-	ir_place(&l->b, found);
+	find_or_insert(l, m, lower_map_key(l, target), p);
 	if (want_old)
-		ir_mov_to(&l->b, d, opnd_reg(ir_fetch_add(&l->b, p, 0, delta)));
+		return ir_fetch_add(&l->b, p, 0, delta);
+	ir_atomic_add(&l->b, p, 0, 8, delta);
+	return 0;
+}
+
+/* Takes away every CPU's share of an aggregation without key. Returns 1 if there was something; of a histogram, always. */
+static vreg clear_shares(struct lower *l, const struct map *m)
+{
+	const struct data_layout *lay = &l->image->data;
+	struct ir_block *loop = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	bool is_hist = m->val->kind == T_HIST || m->val->kind == T_LHIST;
+	vreg cpu = ir_vreg(l->b.f), any = ir_vreg(l->b.f), slot;
+	u32 mark;
+
+	ir_mov_to(&l->b, cpu, opnd_imm(0));
+	if (m->val->kind == T_SUM) /* which may well be 0 */
+		ir_mov_to(&l->b, any, opnd_reg(ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1)));
 	else
-		ir_atomic_add(&l->b, p, 0, 8, delta);
-	ir_jmp(&l->b, done);
-
-	ir_place(&l->b, lost);
-	count_lost(l, m);
-	ir_jmp(&l->b, inserted);
-	ir_place(&l->b, inserted);
-	if (want_old)
-		ir_mov_to(&l->b, d, opnd_imm(0));
-	ir_jmp(&l->b, done);
+		ir_mov_to(&l->b, any, opnd_imm(is_hist));
+	mark = lower_mark(l);
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	slot = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_DATA, lay->shared_sz + m->data_off),
+		      opnd_reg(ir_alu(&l->b, IR_MUL, cpu, opnd_imm(lay->cpu_sz))));
+	if (!is_hist && m->val->kind != T_SUM) /* the last word is a count, or "is set" */
+		ir_alu_to(&l->b, IR_OR, any, any, opnd_reg(ir_load(&l->b, slot, m->val->size - 8, 8)));
+	lower_zero(l, (struct mem){ .base = slot }, m->val->size);
+	ir_alu_to(&l->b, IR_ADD, cpu, cpu, opnd_imm(1));
+	ir_br(&l->b, C_ULT, cpu, opnd_imm(l->c->target->ncpus), loop, done);
 	ir_place(&l->b, done);
 	lower_forget(l, mark);
-	return d;
+	return lower_to_bool(l, opnd_reg(any));
 }
 
 /* delete(@m, k) and delete(@m): *result is 1 if there was something. */
@@ -359,9 +354,13 @@ void lower_map_delete(struct lower *l, struct expr *e, vreg *result)
 	vreg err;
 
 	if (is_scalar_map(m)) {
+		vreg had = m->storage == MAP_SCALAR_PERCPU ? clear_shares(l, m)
+							   : ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1);
+
 		if (result)
-			*result = ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1);
-		lower_zero(l, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) }, m->val->size);
+			*result = had;
+		if (m->storage == MAP_SCALAR)
+			lower_zero(l, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) }, m->val->size);
 		ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(0));
 		return;
 	}

@@ -49,7 +49,7 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 		r->fields[i] = (struct rec_field){ .type = t, .off = off, .is_var = is_var };
 		off += is_var ? 4 : t->size;
 		if (is_var)
-			tail += t->size;
+			tail += t->size + 1; /* one byte to spare, see lower.spare_byte */
 	}
 	r->fixed_sz = ALIGN_UP(off, 8);
 	return tail;
@@ -78,9 +78,14 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 {
 	u32 cap = e->type->size;
 	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
-	struct val v = lower_expr(l, e, &dst);
+	struct val v;
 	vreg len = ir_vreg(l->b.f);
-	bool in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE;
+	bool in_place;
+
+	l->spare_byte = true;
+	v = lower_expr(l, e, &dst);
+	l->spare_byte = false;
+	in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE;
 
 	BUG_ON(v.kind != VAL_MEM);
 	if (in_place && v.len)
@@ -134,24 +139,23 @@ static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **field
 {
 	struct mem buf = lower_temp(l, r->fixed_sz + tail_max, 8);
 	struct ir_block *lost = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg base = buf.base, tail = ir_vreg(l->b.f), err, size;
+	vreg base = buf.base, size = 0, err;
 
 	put_head(l, base, id);
 	fill_fixed(l, r, fields, base);
-	ir_mov_to(&l->b, tail, opnd_imm(0));
+	/* size: bytes so far; the first string starts at a place that is known now. */
 	for (u32 i = 0; i < r->field_cnt; i++) {
-		struct mem dst;
+		struct mem dst = { .base = base, .off = r->fixed_sz };
 		vreg len;
 
 		if (!r->fields[i].is_var)
 			continue;
-		dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(tail)), .off = r->fixed_sz };
-		dst = (struct mem){ .base = lower_addr(l, dst) };
+		if (size)
+			dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(size)) };
 		len = fields[i]->type->kind == T_BUFFER ? put_buffer(l, fields[i], dst) : put_string(l, fields[i], dst);
 		ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
-		ir_alu_to(&l->b, IR_ADD, tail, tail, opnd_reg(len));
+		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz));
 	}
-	size = ir_alu(&l->b, IR_ADD, tail, opnd_imm(r->fixed_sz));
 	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base), opnd_reg(size), opnd_imm(0));
 	ir_br(&l->b, C_NE, err, opnd_imm(0), lost, done);
 	ir_place(&l->b, lost);

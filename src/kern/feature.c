@@ -1,6 +1,8 @@
 #include "kern/feature.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "bpf/image.h"
@@ -101,6 +103,24 @@ static bool loads_tracing(u32 attach_type, const char *name, enum btf_kind kind)
 	return id && loads(BPF_PROG_TYPE_TRACING, attach_type, id, exit_0, ARRAY_CNT(exit_0));
 }
 
+static bool release_is_at_least(unsigned want_major, unsigned want_minor)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > want_major || (major == want_major && minor >= want_minor);
+}
+
+/* Since 7.0 a raw tracepoint's program can be preempted. Until it is resumed, the kernel skips it for every other thread on that CPU. */
+static bool raw_tp_is_exact(void)
+{
+	struct utsname u;
+
+	return !release_is_at_least(7, 0) || (!uname(&u) && !strstr(u.version, "PREEMPT"));
+}
+
 static bool probe(enum kern_feature f)
 {
 	switch (f) {
@@ -129,6 +149,10 @@ static bool probe(enum kern_feature f)
 	case KF_RAW_TP_COOKIE:
 		/* No such program: EBADF. A kernel without cookies does not look that far. */
 		return kern_raw_tp_open("sched_switch", -1, 1) == -EBADF;
+	case KF_COMM_PADDED:
+		return release_is_at_least(6, 3);
+	case KF_RAW_TP_EXACT:
+		return raw_tp_is_exact();
 	case KF_CNT:
 		break;
 	}

@@ -569,6 +569,14 @@ bool lang_check(struct compile *c)
 		if (!k.changed)
 			break;
 	}
+	/* Tuples get their final layout before expressions take their types from them. */
+	vec_for(u, &c->units)
+		vec_for(v, &(*u)->vars)
+			if ((*v)->type && (*v)->type->kind == T_TUPLE)
+				(*v)->type = settle_deep(c->arena, (*v)->type);
+	vec_for(m, &c->maps)
+		if ((*m)->val && (*m)->val->kind == T_TUPLE)
+			(*m)->val = settle_deep(c->arena, (*m)->val);
 	c->diag->muted = false;
 	k.is_last = true;
 	vec_for(u, &c->units)

@@ -55,7 +55,9 @@ struct map {
 	u32 image_map;  /* hash kinds: index into image.maps */
 	u32 data_off;   /* scalar kinds: offset in the shared part, or in each CPU's part */
 	u32 flag_off;   /* scalar kinds: offset in the shared part of the "was set" byte */
-	u32 lost_off;   /* offset in the shared part of the counter of updates that did not fit */
+	u32 lost_off;   /* hash kinds: offset in the shared part of the counter of assignments that did not fit … */
+	u32 spill_off;  /* … and of a value that takes the updates which did not fit */
+	bool spills_sums; /* more than ++ goes there: its value is not the number of updates */
 	u32 max_entries;
 };
 

@@ -14,6 +14,10 @@
  *
  * Where the kernel has typed raw tracepoints (tp_btf) the registers can be read by plain loads, else by probe_read.
  *
+ * Since 7.0 a preemptible kernel may preempt the program of a raw tracepoint, and skips it for other threads on that CPU meanwhile: hits
+ * would be lost. There, perf events are used for everything, because perf keeps preemption off; for system calls the events raw_syscalls:
+ * sys_enter and sys_exit (RECORD), one for all, whose record holds the number, and the arguments or the result.
+ *
  * site.target is the category, site.func the event, site.num the system call's number; site.variant says which kind of event it
  * is, unit.variant which of the ways was taken.
  */
@@ -34,11 +38,11 @@
 /* site.variant */
 enum { EVENT_PLAIN, EVENT_SYS_ENTER, EVENT_SYS_EXIT };
 
-/* unit.variant: a way, and whether registers can be loaded directly */
-enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4 };
+/* unit.variant: a way, and for system calls whether registers can be loaded directly, or a record has everything */
+enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4, WAY_RECORD = 8 };
 
-/* Offsets in the records of system call events. */
-enum { OFF_NR = 8, OFF_FIRST_ARG = 16 };
+/* Offsets in the records of system call events, those of raw_syscalls too. */
+enum { OFF_NR = 8, OFF_FIRST_ARG = 16, OFF_RESULT = 16 };
 
 /* thread_info.status: the system call that runs is one of a 32-bit program. */
 #define TS_COMPAT 2
@@ -51,6 +55,11 @@ static u32 way_of(const struct unit *u)
 static bool is_typed(const struct unit *u)
 {
 	return u->variant & WAY_TYPED;
+}
+
+static bool has_record(const struct unit *u)
+{
+	return u->variant & WAY_RECORD;
 }
 
 /* ---- parsing and expansion ---- */
@@ -190,7 +199,7 @@ static u32 choose_way(struct compile *c, const struct site *s, const struct body
 	case EVENT_SYS_EXIT:
 		return WAY_EXIT;
 	default:
-		return !uses->args && has_raw(c, s) ? WAY_RAW : WAY_PERF;
+		return !uses->args && target_has(c, KF_RAW_TP_EXACT) && has_raw(c, s) ? WAY_RAW : WAY_PERF;
 	}
 }
 
@@ -216,6 +225,10 @@ static void plan(struct compile *c, struct unit *u, const struct body_uses *uses
 	u32 way = choose_way(c, &c->sites.at[u->site_first], uses);
 
 	u->variant = way;
+	if ((way == WAY_ENTER || way == WAY_EXIT) && !target_has(c, KF_RAW_TP_EXACT)) {
+		u->variant |= WAY_RECORD;
+		return;
+	}
 	/* sys_enter hands the number over; where no argument is wanted the registers are of no interest. */
 	if ((way == WAY_EXIT || (way == WAY_ENTER && uses->args)) && has_typed(c))
 		u->variant |= WAY_TYPED;
@@ -315,7 +328,10 @@ static void lower_entry(struct lower *l)
 	if (way != WAY_ENTER && way != WAY_EXIT)
 		return;
 	/* sys_enter(regs, number), sys_exit(regs, result) */
-	nr = way == WAY_ENTER ? ir_load(&l->b, lower_ctx(l), 8, 8) : load_reg(l, abi.sys_nr_off);
+	if (has_record(l->unit))
+		nr = ir_load(&l->b, lower_ctx(l), OFF_NR, 8);
+	else
+		nr = way == WAY_ENTER ? ir_load(&l->b, lower_ctx(l), 8, 8) : load_reg(l, abi.sys_nr_off);
 	lower_know(l, &nr_known, 0, nr);
 	if (l->unit->site_cnt == 1)
 		probe_leave_if(l, C_NE, nr, opnd_imm(l->c->sites.at[l->unit->site_first].num));
@@ -345,7 +361,7 @@ static struct opnd lower_tp_site(struct lower *l)
  * too. */
 static u32 stack_skip(const struct unit *u)
 {
-	return way_of(u) == WAY_PERF ? 0 : 2;
+	return way_of(u) == WAY_PERF || has_record(u) ? 0 : 2;
 }
 
 /* The low bytes of a register, as the member's type has them. */
@@ -361,8 +377,10 @@ static struct val syscall_member(struct lower *l, const struct member *m, u32 of
 	if (off == OFF_NR)
 		return narrow(l, lower_known(l, &nr_known, 0), m->type);
 	if (way_of(l->unit) == WAY_EXIT)
-		return narrow(l, ir_load(&l->b, lower_ctx(l), 8, 8), m->type);
+		return narrow(l, ir_load(&l->b, lower_ctx(l), has_record(l->unit) ? OFF_RESULT : 8, 8), m->type);
 	BUG_ON(off < OFF_FIRST_ARG || (off - OFF_FIRST_ARG) / 8 >= ARRAY_CNT(abi.sys_arg_off));
+	if (has_record(l->unit))
+		return narrow(l, ir_load(&l->b, lower_ctx(l), off, 8), m->type);
 	return narrow(l, load_reg(l, abi.sys_arg_off[(off - OFF_FIRST_ARG) / 8]), m->type);
 }
 
@@ -396,7 +414,7 @@ static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr,
 {
 	const char *name = way_of(u) == WAY_ENTER ? "btf_trace_sys_enter" : "btf_trace_sys_exit";
 
-	if (way_of(u) == WAY_PERF) {
+	if (way_of(u) == WAY_PERF || has_record(u)) {
 		attr->type = BPF_PROG_TYPE_TRACEPOINT;
 		return 0;
 	}
@@ -412,20 +430,26 @@ static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr,
 	return -ENOENT;
 }
 
+/* The program hangs on the tracepoint itself and sees hits of all CPUs: one event on one CPU does. */
+static int open_event(struct attach_ctx *ctx, const char *category, const char *event, int prog_fd, u64 cookie)
+{
+	struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1 };
+	int id = tracefs_event_id(category, event);
+
+	if (id < 0)
+		return id;
+	ev.config = id;
+	return probe_perf_attach(ctx, &ev, -1, 0, prog_fd, cookie);
+}
+
 static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
 		struct site *s = unit_site(ctx, u, i);
-		struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1 };
-		int err = tracefs_event_id(s->target, s->func);
+		int err = open_event(ctx, s->target, s->func, prog_fd, u->site_first + i);
 
-		if (err >= 0) {
-			ev.config = err;
-			/* The program hangs on the tracepoint itself and sees hits of all CPUs: one event on one CPU does. */
-			err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->site_first + i);
-		}
 		if (err)
 			probe_attach_failed(ctx, s, err, "cannot attach to the tracepoint",
 					    err == -EACCES ? "the program reads past the end of this event's record" : NULL);
@@ -456,14 +480,21 @@ static int attach_raw(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 /* One link serves all sites. */
 static int attach_syscalls(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	int fd = kern_raw_tp_open(is_typed(u) ? NULL : way_of(u) == WAY_ENTER ? "sys_enter" : "sys_exit", prog_fd, 0);
+	const char *name = way_of(u) == WAY_ENTER ? "sys_enter" : "sys_exit";
+	int fd;
 
+	if (has_record(u)) {
+		fd = open_event(ctx, "raw_syscalls", name, prog_fd, 0);
+	} else {
+		fd = kern_raw_tp_open(is_typed(u) ? NULL : name, prog_fd, 0);
+		if (fd >= 0)
+			vec_push(&ctx->fds, fd);
+	}
 	if (fd < 0) {
 		for (u32 i = 0; i < u->site_cnt; i++)
 			probe_attach_failed(ctx, unit_site(ctx, u, i), fd, "cannot attach to the raw tracepoint", NULL);
 		return 0;
 	}
-	vec_push(&ctx->fds, fd);
 	return u->site_cnt;
 }
 

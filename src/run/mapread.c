@@ -388,3 +388,48 @@ void map_snap_release(struct map_snap *s)
 	map_dump_release(&s->dump);
 	*s = (struct map_snap){};
 }
+
+static u64 word_at(const u8 *data, u32 off)
+{
+	u64 v;
+
+	memcpy(&v, data + off, sizeof(v));
+	return v;
+}
+
+u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
+{
+	u64 assigned = m->lost_off ? word_at(data, m->lost_off) : 0, spilled = 0;
+
+	*is_exact = true;
+	if (!m->spill_off)
+		return assigned;
+	switch (m->val->kind) {
+	case T_AVG: case T_STATS:
+		spilled = word_at(data, m->spill_off + 8);
+		break;
+	case T_HIST: case T_LHIST:
+		for (u32 i = 0; i < m->val->hist.bucket_cnt; i++)
+			spilled += word_at(data, m->spill_off + 8 * i);
+		break;
+	case T_MIN: case T_MAX:
+		spilled = word_at(data, m->spill_off + 8);
+		*is_exact = !spilled;
+		break;
+	case T_SUM:
+		spilled = word_at(data, m->spill_off);
+		*is_exact = !spilled;
+		break;
+	case T_COUNT:
+		spilled = word_at(data, m->spill_off);
+		break;
+	case T_BOOL: case T_INT: case T_ENUM:
+		spilled = word_at(data, m->spill_off);
+		*is_exact = !spilled || !m->spills_sums;
+		break;
+	case T_ERROR: case T_NONE: case T_VOID: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
+	case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_KIND_CNT:
+		break;
+	}
+	return assigned + spilled;
+}

@@ -39,3 +39,6 @@ bool map_scalar_place(struct object *obj, const struct map *m, struct scalar_pla
 
 /* < 0, 0, > 0: the order of two keys. */
 int map_key_compare(const struct type *t, const u8 *a, const u8 *b);
+
+/* How many updates of a map did not fit, or with *is_exact false just that some did not. data is the shared part of the data map. */
+u64 map_lost(const struct map *m, const u8 *data, bool *is_exact);

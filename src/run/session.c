@@ -16,6 +16,7 @@
 #include "probe/provider.h"
 #include "run/child.h"
 #include "run/loop.h"
+#include "run/mapread.h"
 
 #define OUT_BUF_SZ (64 << 10)
 #define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
@@ -306,14 +307,16 @@ static void report_losses(struct run *r)
 		return;
 	vec_for(it, &s->c->maps) {
 		const struct map *m = *it;
-		u64 lost = 0;
+		bool is_exact;
+		u64 lost = map_lost(m, data, &is_exact);
 
-		if (m->lost_off)
-			memcpy(&lost, data + m->lost_off, sizeof(lost));
-		if (lost)
+		if (lost && is_exact)
 			warn_at(r, &m->first_use,
 				"map %s was full: %llu update%s lost; raise max_map_keys (it has room for %u keys)", m->name,
 				(unsigned long long)lost, lost == 1 ? " was" : "s were", m->max_entries);
+		else if (lost)
+			warn_at(r, &m->first_use, "map %s was full: updates were lost; raise max_map_keys (it has room for %u keys)",
+				m->name, m->max_entries);
 	}
 	if (s->head->scratch_busy)
 		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
