@@ -93,6 +93,9 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		d->weight++;
 		if (is_two_address(i->op) && !d->same_as)
 			d->same_as = i->a;
+		/* … and the other way round: what is moved wants to be computed where it goes. */
+		if (i->op == IR_MOV && !al->iv[i->a].same_as)
+			al->iv[i->a].same_as = i->d;
 		if (i->op == IR_FETCH_ADD)
 			d->same_as = i->b.r;
 		if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG)

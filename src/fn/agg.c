@@ -1,5 +1,6 @@
 /* Map functions: aggregations. A slot holds one CPU's share (lang/type.h has the layout); zeroes mean "nothing yet". Updates are atomic,
  * because an interrupt on the same CPU may update the same slot. */
+#include "bpf/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
 #include "lang/check.h"
@@ -148,34 +149,63 @@ static vreg log2_of(struct lower *l, vreg v)
 	return pos;
 }
 
+/* Plain powers of two: three halvings bring the highest set byte down, a table knows the rest. It counts as the buckets do: 1 for the value
+ * 0, else 2 + the position of the highest bit; so zero needs no branch of its own. */
+static vreg pow2_bucket(struct lower *l, vreg v)
+{
+	u8 table[256];
+	vreg pos = 0, at;
+
+	for (u32 i = 0; i < ARRAY_CNT(table); i++)
+		table[i] = i ? 2 + 31 - __builtin_clz(i) : 1;
+	for (int s = 32; s >= 8; s /= 2) {
+		vreg limit = ir_imm(&l->b, (1ll << s) - 1);
+		vreg t = ir_alu(&l->b, IR_SHR, ir_alu(&l->b, IR_SUB, limit, opnd_reg(v)), opnd_imm(63));
+
+		t = ir_alu(&l->b, IR_SHL, t, opnd_imm(__builtin_ctz(s)));
+		v = ir_alu(&l->b, IR_SHR, v, opnd_reg(t));
+		pos = pos ? ir_alu(&l->b, IR_ADD, pos, opnd_reg(t)) : t;
+	}
+	/* below 256 already, which the verifier does not know */
+	at = ir_alu(&l->b, IR_AND, v, opnd_imm(255));
+	at = ir_alu(&l->b, IR_ADD, at, opnd_reg(ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, sizeof(table), 8))));
+	return ir_alu(&l->b, IR_ADD, pos, opnd_reg(ir_load(&l->b, at, 0, 1)));
+}
+
+/* With k bits more: 1 + v below 2^k, else 1 + 2^k + (position of the highest bit - k) * 2^k + the k bits below it. */
+static vreg fine_bucket(struct lower *l, vreg v, u32 k)
+{
+	struct ir_block *small = ir_block_new(l->b.f), *large = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg bucket = ir_vreg(l->b.f), pos, low;
+
+	ir_br(&l->b, C_ULT, v, opnd_imm(1 << k), small, large);
+	ir_place(&l->b, small);
+	ir_alu_to(&l->b, IR_ADD, bucket, v, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, large);
+	pos = ir_alu(&l->b, IR_SUB, log2_of(l, v), opnd_imm(k)); /* v >= 2^k: not negative … */
+	pos = ir_alu(&l->b, IR_AND, pos, opnd_imm(63));          /* … which the verifier does not know */
+	low = ir_alu(&l->b, IR_AND, ir_alu(&l->b, IR_SHR, v, opnd_reg(pos)), opnd_imm((1 << k) - 1));
+	pos = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_SHL, pos, opnd_imm(k)), opnd_reg(low));
+	ir_alu_to(&l->b, IR_ADD, bucket, pos, opnd_imm(1 + (1 << k)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return bucket;
+}
+
 static void update_hist(struct lower *l, struct expr *e, struct mem slot)
 {
-	u32 k = e->type->hist.bits;
-	struct ir_block *positive = ir_block_new(l->b.f), *small = ir_block_new(l->b.f), *large = ir_block_new(l->b.f), *count = ir_block_new(l->b.f);
-	vreg v = lower_reg(l, e->call.args[0]), bucket = ir_vreg(l->b.f), pos, low;
+	const struct hist_shape *h = &e->type->hist;
+	struct ir_block *positive = ir_block_new(l->b.f), *over = ir_block_new(l->b.f), *count = ir_block_new(l->b.f);
+	vreg v = lower_reg(l, e->call.args[0]), bucket = ir_vreg(l->b.f);
 
 	ir_mov_to(&l->b, bucket, opnd_imm(0));
 	ir_br(&l->b, C_SLT, v, opnd_imm(0), count, positive);
 	ir_place(&l->b, positive);
-	ir_br(&l->b, C_ULT, v, opnd_imm(1 << k), small, large);
-	ir_place(&l->b, small);
-	ir_alu_to(&l->b, IR_ADD, bucket, v, opnd_imm(1));
-	ir_jmp(&l->b, count);
-	ir_place(&l->b, large);
-	/* 1 + 2^k + (pos - k) * 2^k + the k bits below the highest one */
-	pos = log2_of(l, v);
-	if (k) {
-		pos = ir_alu(&l->b, IR_SUB, pos, opnd_imm(k)); /* v >= 2^k: not negative */
-		pos = ir_alu(&l->b, IR_AND, pos, opnd_imm(63)); /* which the verifier does not know */
-		low = ir_alu(&l->b, IR_AND, ir_alu(&l->b, IR_SHR, v, opnd_reg(pos)), opnd_imm((1 << k) - 1));
-		pos = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_SHL, pos, opnd_imm(k)), opnd_reg(low));
-		/* pos - k is at most 63 - k */
-		struct ir_block *in = ir_block_new(l->b.f);
-
-		ir_br(&l->b, C_ULT, pos, opnd_imm((64 - k) << k), in, count);
-		ir_place(&l->b, in);
-	}
-	ir_alu_to(&l->b, IR_ADD, bucket, pos, opnd_imm(1 + (1 << k)));
+	ir_mov_to(&l->b, bucket, opnd_reg(h->bits ? fine_bucket(l, v, h->bits) : pow2_bucket(l, v)));
+	ir_br(&l->b, C_ULT, bucket, opnd_imm(h->bucket_cnt), count, over);
+	ir_place(&l->b, over);
+	ir_mov_to(&l->b, bucket, opnd_imm(h->bucket_cnt - 1)); /* for the verifier: it cannot be */
 	ir_jmp(&l->b, count);
 	ir_place(&l->b, count);
 	add_to_bucket(l, slot, bucket);
