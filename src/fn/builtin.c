@@ -253,9 +253,35 @@ static void check_func(struct check *k, struct expr *e)
 	need(k, e, PROV_FUNC, "kprobe, kretprobe, uprobe and uretprobe");
 }
 
+/* Sites with the same name (two probes on one function, say) have one number as values, so that they are one key. */
 static struct val lower_site_row(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return (struct val){ VAL_REG, .r = lower_site(l) };
+	const struct unit *u = l->unit;
+	u16 *table = arena_alloc(l->c->arena, u->site_cnt * sizeof(*table));
+	struct ir_block *known, *done;
+	bool is_same = true;
+	vreg d, i, at;
+
+	if (u->site_cnt == 1)
+		return val_imm(site_canon(l->c, u->site_first, e->type->show));
+	for (u32 n = 0; n < u->site_cnt; n++) {
+		table[n] = site_canon(l->c, u->site_first + n, e->type->show);
+		is_same &= table[n] == u->site_first + n;
+	}
+	if (is_same || l->c->sites.cnt > UINT16_MAX)
+		return (struct val){ VAL_REG, .r = lower_site(l) };
+	known = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	d = ir_vreg(l->b.f);
+	i = ir_alu(&l->b, IR_ADD, lower_force(l, lower_site(l)), opnd_imm(-(s64)u->site_first));
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_ULT, i, opnd_imm(u->site_cnt), known, done);
+	ir_place(&l->b, known);
+	at = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, lower_table_u16(l, table, u->site_cnt)), opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(1))));
+	ir_mov_to(&l->b, d, opnd_reg(ir_load(&l->b, at, 0, 2)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
 }
 
 static void check_reg(struct check *k, struct expr *e)

@@ -244,6 +244,7 @@ static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, s
 	struct expr *site = e->binary.a->type->kind == T_SITE ? e->binary.a : e->binary.b;
 	struct expr *text = site == e->binary.a ? e->binary.b : e->binary.a;
 	struct opnd r = lower_scalar(l, site);
+	u32 last = UINT32_MAX;
 
 	for (u32 i = 0; i < l->unit->site_cnt; i++) {
 		u32 id = l->unit->site_first + i;
@@ -251,8 +252,9 @@ static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, s
 		const char *name = site->type->show == SITE_PROBE ? s->name : s->func;
 		struct ir_block *next;
 
-		if (!name || !str_eq(name, text->str.s))
+		if (!name || !str_eq(name, text->str.s) || site_canon(l->c, id, site->type->show) == last)
 			continue;
+		id = last = site_canon(l->c, id, site->type->show);
 		next = ir_block_new(l->b.f);
 		ir_br(&l->b, C_EQ, lower_force(l, r), opnd_imm(id), yes, next);
 		ir_place(&l->b, next);

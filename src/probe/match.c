@@ -318,6 +318,16 @@ static int list_provider(struct lister *l, const struct provider *p, struct atta
 	const char *word = ap->parts[0];
 	int err;
 
+	/* -l uprobe:FILE: all of its functions */
+	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2) {
+		const char **parts = arena_alloc(l->sink.arena, 3 * sizeof(*parts));
+
+		parts[0] = ap->parts[0];
+		parts[1] = ap->parts[1];
+		parts[2] = "*";
+		ap->parts = parts;
+		ap->part_cnt = 3;
+	}
 	l->names.cnt = 0;
 	l->sink.found = 0;
 	l->sink.hint = l->sink.why = NULL;

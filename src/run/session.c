@@ -200,7 +200,7 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
 		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
 	print_new_messages(r);
-	if (n < 0)
+	if (n < 0 || ((u32)n < u->site_cnt && r->s.c->config.missing_probes == MISSING_ERROR))
 		return false;
 	*cnt += (u32)n;
 	return true;
