@@ -40,16 +40,20 @@ test:
 	@tests/all
 
 quick: all
-	@tests/quick
+	@tests/quick --build-dir $(BUILD)
 
 bench:
 	@bench/run
 
-REFERENCE = functions probes config options errors
+# tests/docs-check has what to print, and where to.
 docs: all
 	@mkdir -p docs/reference
-	@for page in $(REFERENCE); do $(BUILD)/sonde --print-doc $$page >docs/reference/$$page.md || exit 1; done
-	@$(BUILD)/sonde --print-doc man >docs/sonde.8
+	@grep -v '^#' tests/docs-check | while read -r line; do \
+		set -- $$line; \
+		while [ $$# -gt 1 ]; do args="$$args $$1"; shift; done; \
+		$(BUILD)/sonde $$args >"$$1" || exit 1; \
+		args=; \
+	done
 
 install: all
 	install -D -m 755 $(BUILD)/sonde $(DESTDIR)$(PREFIX)/bin/sonde

@@ -180,15 +180,16 @@ const char *diag_tag_summary(enum diag_tag tag)
 
 static u32 edit_distance(const char *a, const char *b, u32 limit)
 {
-	u32 row[65], n = strlen(a), m = strlen(b);
+	u32 row[65], before[65] = {}, n = strlen(a), m = strlen(b); /* `before`: the row above the one that `row` still is in part */
 
 	if (n > 64 || m > 64 || (n > m ? n - m : m - n) > limit)
 		return limit + 1;
 	for (u32 j = 0; j <= m; j++)
 		row[j] = j;
 	for (u32 i = 1; i <= n; i++) {
-		u32 diagonal = row[0];
+		u32 diagonal = row[0], swapped = 0, two_up = before[0];
 
+		before[0] = row[0];
 		row[0] = i;
 		for (u32 j = 1; j <= m; j++) {
 			u32 up = row[j];
@@ -196,6 +197,12 @@ static u32 edit_distance(const char *a, const char *b, u32 limit)
 
 			best = MIN(best, up + 1);
 			best = MIN(best, row[j - 1] + 1);
+			/* Two letters in the wrong order are one mistake. */
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				best = MIN(best, swapped + 1);
+			swapped = two_up;
+			two_up = before[j];
+			before[j] = up;
 			row[j] = best;
 			diagonal = up;
 		}

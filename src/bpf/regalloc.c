@@ -14,6 +14,7 @@
 
 enum { R_CNT = 10, NO_REG = 255 };
 enum { CALLER_SAVED = 0x3f };
+enum { FIRST_POS = 2 };
 
 struct range {
 	u32 start, end; /* both included */
@@ -131,7 +132,7 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 first, u32 *en
 			end[i->d] = 0;
 		}
 		for (u32 u = 0; u < n; u++)
-			end[uses[u]] = MAX(end[uses[u]], MAX(pos, 1));
+			end[uses[u]] = MAX(end[uses[u]], pos);
 		/* d = a - b is done as d = a; d -= b: b must outlive the move. */
 		if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
 			end[i->b.r] = MAX(end[i->b.r], pos + 1);
@@ -139,15 +140,16 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 first, u32 *en
 		if (i->op == IR_FETCH_ADD && i->a)
 			end[i->a] = MAX(end[i->a], pos + 1);
 	}
+	/* what lives on from before is there before the first instruction reads anything */
 	for (vreg v = 1; v < v_cnt; v++)
 		if (end[v])
-			add_range(al, v, first, end[v]);
+			add_range(al, v, first - 1, end[v]);
 }
 
 static void build_intervals(struct alloc *al)
 {
 	struct ir_func *f = al->f;
-	u32 pos = 0, *end;
+	u32 pos = FIRST_POS, *end;
 
 	al->iv_cnt = f->vreg_cnt + 1;
 	al->iv = arena_alloc(f->arena, al->iv_cnt * sizeof(*al->iv));
@@ -160,7 +162,7 @@ static void build_intervals(struct alloc *al)
 		pos += 2 * (*b)->insns.cnt;
 	}
 	/* What is destroyed on the way. */
-	pos = 0;
+	pos = FIRST_POS;
 	vec_for(pb, &f->blocks) {
 		vec_for(i, &(*pb)->insns) {
 			if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG) {

@@ -42,7 +42,7 @@ static void check_str(struct check *k, struct expr *e)
 		a->str.len = 0;
 		a->type = type_string(check_arena(k), 1);
 	}
-	if (a->kind == E_STR)
+	if (a->type->kind == T_STRING) /* there is no more of it */
 		size = a->type->size;
 	if (n && expr_is_int(n)) {
 		if (!n->num.value || (s64)n->num.value < 0) {
@@ -50,7 +50,7 @@ static void check_str(struct check *k, struct expr *e)
 			e->type = &type_error;
 			return;
 		}
-		if (n->num.value > size && a->kind != E_STR)
+		if (n->num.value > size && a->type->kind != T_STRING)
 			diag_warn(k->c->diag, n->span, W_UNUSED, "str() reads at most max_strlen (%u) bytes", size);
 		size = MIN(size, n->num.value);
 	}
@@ -70,7 +70,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	struct mem at = dst;
 
 	/* With a byte to spare, a string that is too long shows by filling that, too; it is cut off again, and its NUL with it. */
-	if (l->spare_byte && size.is_imm) {
+	if (l->in_tail && size.is_imm) {
 		struct ir_block *long_or_bad = ir_block_new(l->b.f);
 
 		ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
@@ -84,6 +84,9 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 		ir_place(&l->b, done);
 		return len;
 	}
+	/* How much will be written is not known: the rest must not be what happens to lie there, and a length of 0 writes nothing. */
+	if (!size.is_imm)
+		lower_zero(l, dst, cap);
 	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), size, opnd_reg(p))));
 	ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, good);
 	ir_place(&l->b, bad);
@@ -103,11 +106,30 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	return len;
 }
 
+/* How many bytes to read: as many as there is room for, or the length n that is given; one that is only known at run time is clipped. */
+static struct opnd clip(struct lower *l, struct expr *n, u32 cap)
+{
+	struct ir_block *over, *fits;
+	vreg s;
+
+	if (!n || expr_is_int(n))
+		return opnd_imm(cap);
+	over = ir_block_new(l->b.f);
+	fits = ir_block_new(l->b.f);
+	s = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, s, lower_scalar(l, n));
+	ir_br(&l->b, C_ULE, s, opnd_imm(cap), fits, over);
+	ir_place(&l->b, over);
+	ir_mov_to(&l->b, s, opnd_imm(cap));
+	ir_jmp(&l->b, fits);
+	ir_place(&l->b, fits);
+	return opnd_reg(s);
+}
+
 static struct val lower_str(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = e->type->size;
-	struct opnd size = opnd_imm(cap);
 	struct mem m;
 	struct val v;
 	vreg p;
@@ -126,28 +148,16 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 
 			m = dst ? *dst : lower_temp(l, cap, 8);
 			v = val_mem(m);
-			v.len = read_string(l, m, MIN(cap, a->type->size), opnd_imm(MIN(cap, a->type->size)), p, as);
+			cap = MIN(cap, a->type->size);
+			v.len = read_string(l, m, cap, clip(l, n, cap), p, as);
 			return v;
 		}
 		return v;
 	}
 	p = lower_reg(l, a);
-	/* A length that is only known at run time is clipped to the room there is. */
-	if (n && !expr_is_int(n)) {
-		struct ir_block *clip = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
-		vreg s = ir_vreg(l->b.f);
-
-		ir_mov_to(&l->b, s, lower_scalar(l, n));
-		ir_br(&l->b, C_ULE, s, opnd_imm(cap), fits, clip);
-		ir_place(&l->b, clip);
-		ir_mov_to(&l->b, s, opnd_imm(cap));
-		ir_jmp(&l->b, fits);
-		ir_place(&l->b, fits);
-		size = opnd_reg(s);
-	}
 	m = dst ? *dst : lower_temp(l, cap, 8);
 	v = val_mem(m);
-	v.len = read_string(l, m, cap, size, p, space_of_arg(l, a));
+	v.len = read_string(l, m, cap, clip(l, n, cap), p, space_of_arg(l, a));
 	return v;
 }
 
@@ -156,13 +166,14 @@ static void check_buf(struct check *k, struct expr *e)
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = k->max_strlen - 4;
 
+	if (a->type->kind == T_ARRAY || a->type->kind == T_STRING) /* there is no more of it */
+		cap = MIN(cap, a->type->size);
 	if (!n) {
 		if (a->type->kind != T_ARRAY && a->type->kind != T_STRING) {
 			check_fail(k, e, E_ARG_COUNT, "buf() needs a length for a %s", type_str(check_arena(k), a->type));
 			diag_hint(k->c->diag, "buf(%s, LENGTH)", "address");
 			return;
 		}
-		cap = MIN(cap, a->type->size);
 	} else if (expr_is_int(n)) {
 		if (!n->num.value) {
 			check_fail(k, n, E_ARG_TYPE, "buf() of no bytes");
@@ -179,7 +190,7 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = e->type->cnt;
 	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8), src;
-	struct opnd len = opnd_imm(cap);
+	struct opnd len;
 	vreg to;
 
 	if (type_is_scalar(a->type)) {
@@ -189,18 +200,9 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 
 		src = v.mem;
 	}
-	if (n && !expr_is_int(n)) {
-		struct ir_block *clip = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
-		vreg s = ir_vreg(l->b.f);
-
-		ir_mov_to(&l->b, s, lower_scalar(l, n));
-		ir_br(&l->b, C_ULE, s, opnd_imm(cap), fits, clip);
-		ir_place(&l->b, clip);
-		ir_mov_to(&l->b, s, opnd_imm(cap));
-		ir_jmp(&l->b, fits);
-		ir_place(&l->b, fits);
-		len = opnd_reg(s);
-	}
+	len = clip(l, n, cap);
+	if (!len.is_imm && !l->in_tail)
+		lower_zero(l, m, e->type->size);
 	to = lower_addr(l, m);
 	ir_store(&l->b, to, 0, 4, len);
 	ir_call_of(&l->b, src.as == AS_USER ? HELPER_probe_read_user : src.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel,

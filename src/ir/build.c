@@ -175,7 +175,8 @@ vreg ir_call(struct ir_build *b, u32 helper, const struct opnd *args, u32 cnt)
 	struct ir_insn i = { .op = IR_CALL, .d = ir_vreg(b->f), .imm = helper, .arg_cnt = cnt };
 
 	BUG_ON(cnt > ARRAY_CNT(i.args));
-	memcpy(i.args, args, cnt * sizeof(*args));
+	if (cnt)
+		memcpy(i.args, args, cnt * sizeof(*args));
 	append(b, i);
 	return i.d;
 }

@@ -67,7 +67,7 @@ struct lower {
 	vec(u32) temps;  /* slots of the statement at hand */
 	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
 	bool zero_tails; /* keys: bytes behind a string's end must be zero */
-	bool spare_byte; /* the destination has room for one byte more than the string's type */
+	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 };
 

@@ -49,7 +49,7 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 		r->fields[i] = (struct rec_field){ .type = t, .off = off, .is_var = is_var };
 		off += is_var ? 4 : t->size;
 		if (is_var)
-			tail += t->size + 1; /* one byte to spare, see lower.spare_byte */
+			tail += t->size + 1; /* one byte to spare, see lower.in_tail */
 	}
 	r->fixed_sz = ALIGN_UP(off, 8);
 	return tail;
@@ -82,9 +82,9 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 	vreg len = ir_vreg(l->b.f);
 	bool in_place;
 
-	l->spare_byte = true;
+	l->in_tail = true;
 	v = lower_expr(l, e, &dst);
-	l->spare_byte = false;
+	l->in_tail = false;
 	in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE;
 
 	BUG_ON(v.kind != VAL_MEM);
@@ -117,11 +117,15 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 /* The same for a buffer: its length and that many bytes. */
 static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
 {
-	struct val v = lower_expr(l, e, &dst);
-	bool in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off;
+	struct val v;
+	bool in_place;
 	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
 	vreg len = ir_vreg(l->b.f);
 
+	l->in_tail = true;
+	v = lower_expr(l, e, &dst);
+	l->in_tail = false;
+	in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off;
 	BUG_ON(v.kind != VAL_MEM);
 	if (!in_place)
 		lower_copy(l, v.mem, dst, e->type->size);

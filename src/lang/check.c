@@ -191,6 +191,7 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 		diag_locate(k->c->diag, m->first_use, &line, &col);
 		check_fail(k, e, E_KEY_MISMATCH, is_keyed ? "%s is used with a key here, but without one elsewhere" : "%s is used without a key here, but with one elsewhere", m->name);
 		diag_hint(k->c->diag, "first used at line %u, column %u; a map has a key everywhere or nowhere", line, col);
+		m->is_poisoned |= k->is_last;
 		return NULL;
 	}
 	return m;
@@ -270,6 +271,15 @@ static struct var *find_var(const struct check *k, const char *name)
 	return NULL;
 }
 
+/* A variable that is read outside of the blocks that assign to it (see check_var_read): there is one for all of them. */
+static struct var *find_probe_wide(const struct check *k, const char *name)
+{
+	vec_for(v, &k->unit->vars)
+		if ((*v)->needs_init && str_eq((*v)->name, name))
+			return *v;
+	return NULL;
+}
+
 static struct var *declare(struct check *k, struct var *v, const char *name, struct span at)
 {
 	if (!v) {
@@ -315,10 +325,12 @@ void check_var_read(struct check *k, struct expr *e)
 
 	if (!v) {
 		/* Before block scopes (0.22) a variable lived until the end of its probe. Such scripts go on working. */
+		v = find_probe_wide(k, e->var.name);
 		for (u32 i = k->unit->vars.cnt; i-- > 0 && !v;)
 			if (str_eq(k->unit->vars.at[i]->name, e->var.name) && k->unit->vars.at[i]->decl.begin < e->span.begin)
 				v = k->unit->vars.at[i];
 		if (v) {
+			k->changed |= !v->needs_init;
 			v->needs_init = v->is_assigned = true;
 			diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
 		}
@@ -361,16 +373,37 @@ static void check_storable(struct check *k, struct expr *value)
 		check_fail(k, value, E_NO_VALUE, "this has no value that could be assigned");
 }
 
+/* A number in the script that a variable of declared type cannot hold is a mistake; others are cut as by a cast. */
+static void check_literal_fits(struct check *k, const struct var *v, struct expr *value)
+{
+	u32 bits = v->type ? 8 * v->type->size : 0;
+	u64 n = value->num.value;
+
+	if (!v->is_fixed || v->type->kind != T_INT || value->kind != E_INT)
+		return;
+	if (v->type->is_signed ? (value->num.negative ? -n <= 1ull << (bits - 1) : n < 1ull << (bits - 1))
+			       : !value->num.negative && (bits == 64 || n < 1ull << bits))
+		return;
+	check_fail(k, value, E_BAD_LITERAL, "%s%llu does not fit $%s, which is of type %s", value->num.negative ? "-" : "",
+		   (unsigned long long)(value->num.negative ? -n : n), v->name, type_str(check_arena(k), v->type));
+	diag_hint(k->c->diag, "a cast cuts it: (%s)", type_str(check_arena(k), v->type));
+}
+
 static void check_assign(struct check *k, struct stmt *s)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
 
+	target->type = NULL; /* what an earlier round found wrong with it may be right by now */
 	if (target->kind == E_MAP) {
 		check_map_key(k, target);
 		check_expr(k, value);
-		if (is_poisoned(target) || is_poisoned(value))
+		if (!is_poisoned(value))
+			check_storable(k, value);
+		if (is_poisoned(target) || is_poisoned(value)) {
+			if (k->is_last && target->map.map)
+				target->map.map->is_poisoned = true;
 			return;
-		check_storable(k, value);
+		}
 		if (s->assign.has_op && (is_agg_call(value) || (target->map.map->val && type_is_agg(target->map.map->val)))) {
 			check_fail(k, target, E_AGGREGATION, "%s= cannot be used on a map that holds %s", binary_op_text[s->assign.op],
 				   target->map.map->val ? type_str(check_arena(k), target->map.map->val) : "an aggregation");
@@ -378,6 +411,8 @@ static void check_assign(struct check *k, struct stmt *s)
 		}
 		if (!is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val)) {
 			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map", value->map.name);
+			diag_hint(k->c->diag, "its value at this moment is a number: (int64)%s", value->map.name);
+			target->map.map->is_poisoned |= k->is_last;
 			return;
 		}
 		if (s->assign.has_op && !type_is_integral(value->type) && value->type->kind != T_POINTER) {
@@ -397,9 +432,14 @@ static void check_assign(struct check *k, struct stmt *s)
 	if (s->assign.has_op)
 		check_var_read(k, target);
 	check_value(k, value);
-	if (is_poisoned(value) || is_poisoned(target))
+	if (!is_poisoned(value))
+		check_storable(k, value);
+	if (is_poisoned(value) || is_poisoned(target)) {
+		/* The variable is there all the same: that its value is wrong was said. */
+		if (k->is_last && !find_var(k, target->var.name))
+			declare(k, target->var.var, target->var.name, target->span)->type = &type_error;
 		return;
-	check_storable(k, value);
+	}
 	if (s->assign.has_op) {
 		struct var *v = target->var.var;
 
@@ -415,10 +455,13 @@ static void check_assign(struct check *k, struct stmt *s)
 	}
 	struct var *v = find_var(k, target->var.name);
 
-	if (!v)
-		v = declare(k, target->var.var, target->var.name, target->span);
+	if (!v) {
+		v = find_probe_wide(k, target->var.name);
+		v = declare(k, v ? v : target->var.var, target->var.name, target->span);
+	}
 	target->var.var = v;
 	assign_var(k, v, value->type, value->span);
+	check_literal_fits(k, v, value);
 	target->type = v->type ? v->type : &type_error;
 }
 
@@ -444,9 +487,13 @@ static void check_let(struct check *k, struct stmt *s)
 		s->let.var->type = fixed;
 		s->let.var->is_fixed = true;
 	}
-	if (s->let.value && !is_poisoned(s->let.value)) {
+	if (s->let.value && !is_poisoned(s->let.value))
 		check_storable(k, s->let.value);
+	if (s->let.value && !is_poisoned(s->let.value)) {
 		assign_var(k, s->let.var, s->let.value->type, s->let.value->span);
+		check_literal_fits(k, s->let.var, s->let.value);
+	} else if (s->let.value && k->is_last && !s->let.var->type) {
+		s->let.var->type = &type_error;
 	}
 }
 
@@ -533,8 +580,18 @@ static void check_map_decls(struct compile *c)
 		} else if (!d->max_entries) {
 			diag_error(c->diag, d->span, E_BAD_LITERAL, "a map needs room for at least one entry");
 		}
-		if (!compile_map(c, d->map))
+		const struct map *m = compile_map(c, d->map);
+
+		if (!m)
 			diag_warn(c->diag, d->span, W_UNUSED, "Unused map: %s", d->map);
+		else if (known && m->val && type_is_agg(m->val) != str_starts(d->kind, "percpu")) {
+			bool is_agg = type_is_agg(m->val);
+
+			diag_error(c->diag, d->span, E_TYPE_MISMATCH, "%s is declared as a %s, but holds %s", m->name, d->kind,
+				   type_str(c->arena, m->val));
+			diag_hint(c->diag, is_agg ? "an aggregation needs percpuhash or percpulruhash" : "the percpu kinds are for aggregations; take %s",
+				  d->kind + strlen("percpu"));
+		}
 	}
 }
 
@@ -545,7 +602,9 @@ static void check_maps(struct compile *c)
 
 		if (m->key)
 			m->key = settle_deep(c->arena, m->key);
-		if (!m->val) {
+		if (!m->val && m->is_poisoned) {
+			continue;
+		} else if (!m->val) {
 			diag_error(c->diag, m->first_use, E_UNDEFINED_VARIABLE, "Undefined map: %s", m->name);
 			diag_hint(c->diag, "nothing is ever assigned to it");
 		} else if (m->has_key && !m->key && !c->diag->error_cnt) {
@@ -556,11 +615,26 @@ static void check_maps(struct compile *c)
 	}
 }
 
+static void warn_missing_param(struct expr *e, void *arg)
+{
+	struct compile *c = arg;
+
+	if (e->kind == E_PARAM && e->param.index > c->param_cnt)
+		diag_warn(c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string",
+			  e->param.index);
+}
+
 bool lang_check(struct compile *c)
 {
 	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
 	u32 before = c->diag->error_cnt;
 
+	/* Before the first round, which puts values in the place of parameters; on the probes, of which units may be copies. */
+	vec_for(p, &c->script->probes) {
+		if ((*p)->pred)
+			expr_walk((*p)->pred, warn_missing_param, c);
+		block_walk((*p)->body, warn_missing_param, c);
+	}
 	c->diag->muted = true;
 	for (u32 round = 0; round < 32; round++) {
 		k.changed = false;

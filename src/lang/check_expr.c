@@ -1,6 +1,7 @@
 /* Types of expressions (reference 2.8 to 2.10), and folding of constants on the way. */
 #include "lang/check.h"
 
+#include "lang/lex.h"
 #include "probe/provider.h"
 
 void check_var_read(struct check *k, struct expr *e); /* check.c */
@@ -60,27 +61,23 @@ static void check_param(struct check *k, struct expr *e)
 {
 	u32 n = e->param.index;
 	const char *text;
-	char *end;
-	u64 v;
+	struct number num;
+	bool negative;
 
 	if (n == 0) {
 		expr_become_int(e, k->c->param_cnt, false);
 		return;
 	}
 	if (n > k->c->param_cnt) {
-		if (k->is_last)
-			diag_warn(k->c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string", n);
 		expr_become_int(e, 0, false);
 		e->num.is_missing_param = true;
 		return;
 	}
 	text = k->c->params[n - 1];
-	v = strtoull(text, &end, 0);
-	if (*text && !*end && text[0] != '-') {
-		expr_become_int(e, v, false);
-		e->num.param = n;
-	} else if (*text == '-' && text[1] && (v = (u64)strtoll(text, &end, 0), !*end)) {
-		expr_become_int(e, v, true);
+	negative = *text == '-';
+	num = number_parse(check_arena(k), text + negative, strlen(text + negative), true);
+	if (text[negative] && !num.why && (!negative || num.value <= (u64)INT64_MAX + 1)) {
+		expr_become_int(e, negative ? -num.value : num.value, negative && num.value);
 		e->num.param = n;
 	} else {
 		e->kind = E_STR;

@@ -50,6 +50,7 @@ struct map {
 	bool has_key;
 	bool key_known; /* has_key is decided */
 	const struct map_decl *decl;
+	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	/* layout, by lower */
 	enum map_storage storage;
 	u32 image_map;  /* hash kinds: index into image.maps */
@@ -98,6 +99,7 @@ struct compile {
 	u32 param_cnt;
 	struct script *script;
 	vec(struct site) sites;
+	u32 *canon[2]; /* by enum site_show: for each site the first one that shows the same text; site_canon() */
 	vec(struct unit *) units;
 	vec(struct map *) maps; /* in order of first use */
 	struct image *image;

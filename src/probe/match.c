@@ -248,14 +248,24 @@ static const char *shown(const struct site *s, enum site_show show)
 	return show == SITE_FUNC && s->func ? s->func : s->name;
 }
 
-u32 site_canon(const struct compile *c, u32 site, enum site_show show)
+u32 site_canon(struct compile *c, u32 site, enum site_show show)
 {
-	const char *text = shown(&c->sites.at[site], show);
+	u32 *canon = c->canon[show];
 
-	for (u32 i = 0; i < site; i++)
-		if (str_eq(shown(&c->sites.at[i], show), text))
-			return i;
-	return site;
+	if (!canon) {
+		struct smap first = {}; /* text → index of the first site that shows it, plus 1 */
+
+		canon = c->canon[show] = arena_alloc(c->arena, (c->sites.cnt + 1) * sizeof(*canon));
+		for (u32 i = 0; i < c->sites.cnt; i++) {
+			const char *text = shown(&c->sites.at[i], show);
+
+			if (!smap_get(&first, text))
+				smap_put(&first, text, (void *)(uintptr_t)(i + 1));
+			canon[i] = (uintptr_t)smap_get(&first, text) - 1;
+		}
+		smap_release(&first);
+	}
+	return canon[site];
 }
 
 /* ---- -l ---- */

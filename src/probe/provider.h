@@ -116,7 +116,7 @@ struct attach_ctx {
 
 /* The first site that shows the same: sites that differ only in how they came about (a function probed twice, a name given to a
  * wildcard) are one value of `probe` or `func` for the script. */
-u32 site_canon(const struct compile *c, u32 site, enum site_show show);
+u32 site_canon(struct compile *c, u32 site, enum site_show show);
 
 /* By name (in any case) or alias (as it is spelled); NULL if none. */
 const struct provider *provider_find(const char *word);

@@ -62,8 +62,9 @@ int signals_begin(void)
 		return -errno;
 	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++) {
 		sigaction(stop_signals[i], &sa, &old_actions[i]);
-		/* Whoever started us with a signal ignored (nohup, a script's background job) wants it to stay so. */
-		if (old_actions[i].sa_handler == SIG_IGN)
+		/* nohup wants SIGHUP to stay ignored. A shell ignores SIGINT in background jobs, but `kill -INT` must end us, as it ends
+		 * every tracer: otherwise a script that traces in the background would never see the maps. */
+		if (stop_signals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN)
 			sigaction(stop_signals[i], &old_actions[i], NULL);
 	}
 	sa.sa_handler = on_pipe;
