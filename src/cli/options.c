@@ -160,11 +160,42 @@ static int take_option(struct cli *cli, enum option_id id)
 	return usage(NULL);
 }
 
+/* getopt_long() stumbled: over an option that is not there ('?'), or one without its argument (':'). */
+static int bad_option(int got, char **argv)
+{
+	const char *names[ARRAY_CNT(option_table)], *word = argv[optind - 1], *near;
+	bool is_long = str_starts(word, "--");
+
+	if (got == ':') {
+		const struct option_info *o = NULL;
+
+		for (u32 i = 0; i < option_cnt; i++)
+			if (is_long ? option_table[i].id == (enum option_id)optopt : option_table[i].letter == optopt)
+				o = &option_table[i];
+		if (is_long)
+			fprintf(stderr, "ERROR: %s needs an argument: %s\n", word, o ? o->arg : "");
+		else
+			fprintf(stderr, "ERROR: -%c needs an argument: %s\n", optopt, o ? o->arg : "");
+		return usage(NULL);
+	}
+	if (!is_long) {
+		fprintf(stderr, "ERROR: there is no option -%c\n", optopt);
+		return usage(NULL);
+	}
+	fprintf(stderr, "ERROR: there is no option %s\n", word);
+	for (u32 i = 0; i < option_cnt; i++)
+		names[i] = option_table[i].name;
+	near = nearest_name(word + 2, names, option_cnt);
+	if (near && *near)
+		fprintf(stderr, "HINT: did you mean --%s?\n", near);
+	return usage(NULL);
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
 	struct option longs[ARRAY_CNT(option_table) + 1] = {};
-	char shorts[2 * ARRAY_CNT(option_table) + 1];
-	u32 n = 0, long_cnt = 0;
+	char shorts[2 * ARRAY_CNT(option_table) + 2] = ":"; /* we say ourselves what is wrong */
+	u32 n = 1, long_cnt = 0;
 	int got;
 
 	for (u32 i = 0; i < option_cnt; i++) {
@@ -180,7 +211,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 	}
 	shorts[n] = 0;
 	while ((got = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		int status = take_option(cli, by_letter(got));
+		int status = got == '?' || got == ':' ? bad_option(got, argv) : take_option(cli, by_letter(got));
 
 		if (status >= 0)
 			return status;

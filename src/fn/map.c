@@ -127,8 +127,10 @@ static void check_len(struct check *k, struct expr *e)
 	e->type = &type_s64;
 	if (!check_map_arg(k, e))
 		return;
-	if (!e->call.args[0]->map.map->has_key)
+	if (!e->call.args[0]->map.map->has_key) {
 		check_fail(k, e->call.args[0], E_ARG_TYPE, "len() expects a map with keys; %s has none", e->call.args[0]->map.name);
+		e->type = &type_error;
+	}
 }
 
 static struct val lower_len(struct lower *l, struct expr *e, const struct mem *dst)

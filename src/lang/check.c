@@ -589,8 +589,10 @@ static void check_map_decls(struct compile *c)
 
 			diag_error(c->diag, d->span, E_TYPE_MISMATCH, "%s is declared as a %s, but holds %s", m->name, d->kind,
 				   type_str(c->arena, m->val));
-			diag_hint(c->diag, is_agg ? "an aggregation needs percpuhash or percpulruhash" : "the percpu kinds are for aggregations; take %s",
-				  d->kind + strlen("percpu"));
+			if (is_agg)
+				diag_hint(c->diag, "an aggregation needs percpuhash or percpulruhash");
+			else
+				diag_hint(c->diag, "the percpu kinds are for aggregations; take %s", d->kind + strlen("percpu"));
 		}
 	}
 }
@@ -613,6 +615,12 @@ static void check_maps(struct compile *c)
 			m->val = type_settle(m->val);
 		}
 	}
+}
+
+static void must_be_right(struct expr *e, void *arg)
+{
+	if (is_poisoned(e))
+		BUG("an expression is wrong, but nothing was said about it");
 }
 
 static void warn_missing_param(struct expr *e, void *arg)
@@ -661,5 +669,13 @@ bool lang_check(struct compile *c)
 				(*v)->type = settle_deep(c->arena, (*v)->type);
 	check_maps(c);
 	check_map_decls(c);
+	/* What is wrong must have been told: nothing wrong gets past here in silence. */
+	if (c->diag->error_cnt == before) {
+		vec_for(u, &c->units) {
+			if ((*u)->pred)
+				expr_walk((*u)->pred, must_be_right, NULL);
+			block_walk((*u)->body, must_be_right, NULL);
+		}
+	}
 	return c->diag->error_cnt == before;
 }

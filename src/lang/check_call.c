@@ -125,6 +125,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 	struct sbuf want = {};
 	u32 tried = k->c->diag->error_cnt;
 
+	a->type = NULL; /* what an earlier round found wrong with it may be right by now */
 	/* A map parameter means the map itself: its value is not read. */
 	if ((kinds & P_MAP) && a->kind == E_MAP && !(a->map.key && (kinds & P_ANY))) {
 		a->map.is_ref = true;
@@ -156,11 +157,17 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 		check_fail(k, a, E_NO_VALUE, "this has no value");
 		return false;
 	}
+	if (type_is_agg(a->type) && a->kind == E_CALL) {
+		check_fail(k, a, E_AGGREGATION, "%s() should be assigned directly to a map", a->call.name);
+		diag_hint(k->c->diag, "write: @ = %s(…);", a->call.name);
+		return false;
+	}
 	if (arg_fits(a, kinds))
 		return true;
 	describe_kinds(kinds, &want);
 	if ((kinds & (P_LIT | P_STRLIT)) && !(kinds & ~(P_LIT | P_STRLIT))) {
-		check_fail(k, a, E_ARG_TYPE, "%s() expects a %s (%s provided)", call->call.name, sbuf_str(&want), type_str(check_arena(k), a->type));
+		check_fail(k, a, E_ARG_TYPE, "%s() expects %s %s (%s provided)", call->call.name, *sbuf_str(&want) == 'i' ? "an" : "a",
+			   sbuf_str(&want), type_str(check_arena(k), a->type));
 		if (kinds & P_STRLIT)
 			diag_hint(k->c->diag, "the text must be in the script itself, in quotes");
 	} else {
@@ -211,7 +218,9 @@ static void unknown_name(struct check *k, struct expr *e)
 		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "Unknown identifier: '%s'", e->call.name);
 	if (near)
 		diag_hint(k->c->diag, "did you mean '%s'?", near);
-	else if (!e->call.has_parens)
+	else if (e->call.has_parens)
+		diag_hint(k->c->diag, "sonde --print-doc functions shows all of them");
+	else
 		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
 }
 
@@ -240,7 +249,7 @@ void check_call(struct check *k, struct expr *e)
 	}
 	if ((fn->flags & FN_UNSAFE) && !k->c->target->allow_unsafe) {
 		check_fail(k, e, E_UNSAFE, "%s() is an unsafe function being used in safe mode", fn->name);
-		diag_hint(k->c->diag, "it changes what it traces: start with --unsafe if that is what you want");
+		diag_hint(k->c->diag, "it changes the system or what it traces: start with --unsafe if that is what you want");
 		return;
 	}
 	sig = parse_signature(fn);
@@ -251,7 +260,8 @@ void check_call(struct check *k, struct expr *e)
 			check_fail(k, e, E_ARG_COUNT, "%s() requires at least %u argument%s (%u provided)", fn->name, sig.required,
 				   sig.required == 1 ? "" : "s", e->call.arg_cnt);
 		else if (sig.cnt > sig.required)
-			check_fail(k, e, E_ARG_COUNT, "%s() takes up to %u arguments (%u provided)", fn->name, sig.cnt, e->call.arg_cnt);
+			check_fail(k, e, E_ARG_COUNT, "%s() takes up to %u argument%s (%u provided)", fn->name, sig.cnt,
+				   sig.cnt == 1 ? "" : "s", e->call.arg_cnt);
 		else
 			check_fail(k, e, E_ARG_COUNT, "%s() requires %u argument%s (%u provided)", fn->name, sig.required,
 				   sig.required == 1 ? "" : "s", e->call.arg_cnt);

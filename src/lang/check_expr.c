@@ -49,11 +49,14 @@ void check_value(struct check *k, struct expr *e)
 
 void check_cond(struct check *k, struct expr *e)
 {
+	bool is_string;
+
 	check_value(k, e);
 	if (is_poisoned(e) || type_is_integral(e->type) || e->type->kind == T_POINTER)
 		return;
+	is_string = e->type->kind == T_STRING;
 	check_fail(k, e, E_TYPE_MISMATCH, "a condition must be an integer, a bool or a pointer, not %s", type_str(check_arena(k), e->type));
-	if (e->type->kind == T_STRING)
+	if (is_string)
 		diag_hint(k->c->diag, "compare it: … == \"text\"");
 }
 
@@ -123,8 +126,14 @@ static void become_bool(struct expr *e, bool v)
 
 static void bad_operand(struct check *k, struct expr *e, const struct type *t)
 {
-	check_fail(k, e, E_BAD_OPERAND, "The %s operator can not be used on expressions of type '%s'", binary_op_text[e->binary.op],
+	enum binary_op op = e->binary.op;
+
+	check_fail(k, e, E_BAD_OPERAND, "The %s operator can not be used on expressions of type '%s'", binary_op_text[op],
 		   type_str(check_arena(k), t));
+	if (t->kind == T_STRING && binary_is_compare(op))
+		diag_hint(k->c->diag, "strings can only be equal (==) or not (!=)");
+	else if (t->kind == T_STRING && (op == BIN_LAND || op == BIN_LOR))
+		diag_hint(k->c->diag, "compare it: … == \"text\"");
 }
 
 /* The sign that two integers are computed or compared in. A literal follows the other side. */
@@ -278,7 +287,8 @@ static void check_unary(struct check *k, struct expr *e)
 		return;
 	}
 bad:
-	check_fail(k, e, E_BAD_OPERAND, "this operator can not be used on expressions of type '%s'", type_str(check_arena(k), a->type));
+	check_fail(k, e, E_BAD_OPERAND, "The %s operator can not be used on expressions of type '%s'",
+		   e->unary.op == UN_NEG ? "-" : e->unary.op == UN_NOT ? "!" : "~", type_str(check_arena(k), a->type));
 }
 
 static void check_ternary(struct check *k, struct expr *e)
@@ -387,8 +397,10 @@ static void check_field(struct check *k, struct expr *e)
 	}
 	e->field.member = type_member(t, e->field.name, &e->field.off);
 	if (!e->field.member) {
-		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", e->field.base->kind == E_CALL && e->field.base->call.fn->flags & FN_ARGS ? "The probe" : type_str(check_arena(k), t),
-			   e->field.name);
+		bool is_args = e->field.base->kind == E_CALL && (e->field.base->call.fn->flags & FN_ARGS);
+
+		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'",
+			   is_args ? k->c->sites.at[k->unit->site_first].name : type_str(check_arena(k), t), e->field.name);
 		suggest_field(k, t, e->field.name);
 		return;
 	}
@@ -427,7 +439,13 @@ static void check_index(struct check *k, struct expr *e)
 		}
 	} else if (t->kind == T_POINTER && t->elem->kind != T_VOID) {
 		e->type = t->elem;
-	} else if (t->kind == T_TUPLE && expr_is_int(i) && i->num.value < t->member_cnt) {
+	} else if (t->kind == T_TUPLE && !expr_is_int(i)) {
+		check_fail(k, i, E_TYPE_MISMATCH, "which element of a tuple is meant must be a literal: its elements differ in type");
+		e->type = &type_error;
+	} else if (t->kind == T_TUPLE && i->num.value >= t->member_cnt) {
+		check_fail(k, e, E_OUT_OF_BOUNDS, "the index %llu is out of bounds: the tuple has %u element%s", (unsigned long long)i->num.value,
+			   t->member_cnt, t->member_cnt == 1 ? "" : "s");
+	} else if (t->kind == T_TUPLE) {
 		struct expr *b = base;
 		const char *name = arena_printf(check_arena(k), "%llu", (unsigned long long)i->num.value);
 
@@ -444,6 +462,7 @@ static void check_incdec(struct check *k, struct expr *e)
 {
 	struct expr *t = e->incdec.target;
 
+	t->type = NULL;
 	if (t->kind == E_MAP) {
 		check_map_key(k, t);
 		if (is_poisoned(t)) {

@@ -212,6 +212,8 @@ static void report_unknown(struct compile *c, const struct config_item *item, co
 	near = nearest_name(name, names, ARRAY_CNT(names));
 	if (near)
 		diag_hint(c->diag, "did you mean '%s'?", near);
+	else
+		diag_hint(c->diag, "sonde --print-doc config shows all of them");
 }
 
 static void apply(struct compile *c, const struct config_item *item)

@@ -69,8 +69,16 @@ static void unknown_provider(struct compile *c, const struct attach_point *ap)
 	for (const struct provider *p; cnt < ARRAY_CNT(names) && (p = provider_at(cnt)); cnt++)
 		names[cnt] = p->name;
 	near = nearest_name(ap->parts[0], names, cnt);
-	if (near)
+	if (near) {
 		diag_hint(c->diag, "did you mean %s?", near);
+	} else {
+		struct sbuf all = {};
+
+		for (u32 i = 0; i < cnt; i++)
+			sbuf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+		diag_hint(c->diag, "the probe types are %s", sbuf_str(&all));
+		sbuf_release(&all);
+	}
 }
 
 /* Nothing matched: says so as missing_probes wants it. */

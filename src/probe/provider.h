@@ -29,7 +29,7 @@ enum provider_flags {
 	PROV_SELF = 1 << 9,       /* runs in the tracer itself: begin, end */
 	PROV_RETURNS_1 = 1 << 10, /* the program's result is 1, not 0 */
 	PROV_LIST_EXPLICIT = 1 << 11, /* -l shows it only when it is named */
-	PROV_REENTRANT = 1 << 14, /* programs on one CPU may be preempted by others of the same unit: uprobes; the kernel guards all others */
+	PROV_REENTRANT = 1 << 15, /* programs on one CPU may be preempted by others of the same unit: uprobes; the kernel guards all others */
 	PROV_END = 1 << 12,       /* of the PROV_SELF ones: runs when tracing ends */
 	PROV_REVERSE = 1 << 13,   /* the kernel runs what was attached last first: to run in source order, attach in reverse */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */

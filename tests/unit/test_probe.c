@@ -872,11 +872,12 @@ static void test_tracepoints(void)
 
 	/* Without arguments a raw tracepoint does; which one fired is known only where those have cookies. */
 	trial_init(&t);
+	t.target.features |= KF_BIT(RAW_TP_EXACT);
 	trial_run(&t, "t:sched:sched_switch, t:sched:sched_process_fork { @[probe] = count(); }");
 	CHECK(t.ok && t.c.units.cnt == 2);
 	trial_release(&t);
 	trial_init(&t);
-	t.target.features |= KF_BIT(RAW_TP_COOKIE);
+	t.target.features |= KF_BIT(RAW_TP_EXACT) | KF_BIT(RAW_TP_COOKIE);
 	trial_run(&t, "t:sched:sched_switch, t:sched:sched_process_fork { @[probe] = count(); }");
 	CHECK(t.ok && t.c.units.cnt == 1);
 	trial_release(&t);
