@@ -99,6 +99,8 @@ static bool compile(struct compile *c, u32 src, u32 debug)
 	show(&dump, stdout);
 	if (debug & DEBUG_IR)
 		c->ir_text = &ir;
+	if (ok && lang_is_partial(c))
+		return true;
 	ok = ok && image_build(c);
 	show(&ir, stdout);
 	if (ok && debug & DEBUG_BPF)
@@ -113,6 +115,7 @@ static void describe_machine(const struct cli *cli, struct target *t)
 {
 	machine_target(t, KF_CHEAP);
 	t->allow_unsafe = cli->unsafe;
+	t->is_check = cli->check;
 	t->filter_pid = cli->run.pid;
 	if (cli->run.child)
 		t->child_pid = cli->run.child->pid;

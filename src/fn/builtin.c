@@ -208,6 +208,10 @@ static void check_args(struct check *k, struct expr *e)
 {
 	if (!need(k, e, PROV_ARGS, "tracepoint"))
 		return;
+	if (k->unit->is_assumed) {
+		e->type = &type_error; /* nothing is known, so nothing is said */
+		return;
+	}
 	if (!k->unit->args) {
 		check_fail(k, e, E_NO_ARGS, "the arguments of this probe are not known");
 		return;

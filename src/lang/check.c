@@ -442,10 +442,11 @@ static void check_assign(struct check *k, struct stmt *s)
 	}
 	if (s->assign.has_op) {
 		struct var *v = target->var.var;
+		bool is_bad_var = v->type && !type_is_integral(v->type) && v->type->kind != T_POINTER;
 
-		if (!type_is_integral(value->type) || (v->type && !type_is_integral(v->type) && v->type->kind != T_POINTER)) {
-			check_fail(k, value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
-				   type_str(check_arena(k), value->type));
+		if (!type_is_integral(value->type) || is_bad_var) {
+			check_fail(k, is_bad_var ? target : value, E_BAD_OPERAND, "The %s= operator can not be used on %s",
+				   binary_op_text[s->assign.op], type_str(check_arena(k), is_bad_var ? v->type : value->type));
 			return;
 		}
 		if (v->type && v->type->kind != T_POINTER)
@@ -632,6 +633,14 @@ static void warn_missing_param(struct expr *e, void *arg)
 			  e->param.index);
 }
 
+bool lang_is_partial(const struct compile *c)
+{
+	vec_for(u, &c->units)
+		if ((*u)->is_assumed)
+			return true;
+	return false;
+}
+
 bool lang_check(struct compile *c)
 {
 	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
@@ -667,7 +676,9 @@ bool lang_check(struct compile *c)
 		vec_for(v, &(*u)->vars)
 			if ((*v)->type)
 				(*v)->type = settle_deep(c->arena, (*v)->type);
-	check_maps(c);
+	/* Types that depend on arguments which nobody knows are incomplete. */
+	if (!lang_is_partial(c))
+		check_maps(c);
 	check_map_decls(c);
 	/* What is wrong must have been told: nothing wrong gets past here in silence. */
 	if (c->diag->error_cnt == before) {

@@ -19,6 +19,7 @@ struct target {
 	u32 filter_pid;           /* -p, else 0 */
 	u32 child_pid;            /* -c, else 0 */
 	bool allow_unsafe;        /* --unsafe */
+	bool is_check;            /* --check: what this system does not tell is taken as written */
 };
 
 /* A scratch variable of one unit. */
@@ -67,6 +68,7 @@ struct site {
 	const struct provider *provider;
 	const char *name;   /* the value of `probe`: "kprobe:vfs_read" */
 	const char *func;   /* the value of `func`, or NULL */
+	bool is_assumed;    /* --check: not looked up */
 	const char *target; /* module, path, tracepoint category, or NULL */
 	u64 addr;           /* address or file offset, if given by number or resolved */
 	u64 off;            /* +offset */
@@ -87,6 +89,7 @@ struct unit {
 	const struct type *args;  /* struct behind `args`, or NULL */
 	u32 variant;              /* provider's own: which way this unit is attached */
 	bool uses_site;           /* needs to know at run time which site fired */
+	bool is_assumed;          /* --check: the site was not looked up, and the body uses arguments that are not known */
 	vec(struct var *) vars;
 };
 
@@ -111,6 +114,9 @@ bool lang_parse(struct compile *c, u32 src);   /* text → script */
 bool lang_config(struct compile *c);           /* config block and environment → config */
 bool lang_expand(struct compile *c);           /* attach points → sites and units; asks the providers */
 bool lang_check(struct compile *c);            /* names, types, constants */
+
+/* --check: the arguments of a probe are not known, so the types are incomplete and nothing can be compiled. */
+bool lang_is_partial(const struct compile *c);
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
 

@@ -217,6 +217,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 
 	if (!(sink->c ? target_has(sink->c, KF_KPROBE) : kern_has(KF_KPROBE))) {
 		sink->why = NO_KPROBES;
+		sink->cannot_tell = true;
 		return 0;
 	}
 	if (ap->part_cnt < 2 || ap->part_cnt > 3)

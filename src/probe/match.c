@@ -104,6 +104,24 @@ static void no_match(struct compile *c, const struct site_sink *sink, const stru
 	}
 }
 
+/* --check on a system that cannot say whether the probe exists (no privileges, no such probes in this kernel): it is taken as written. */
+static bool assume(struct compile *c, struct gather *g, const struct attach_point *ap)
+{
+	const char *rest = probe_rest(c->arena, ap);
+	struct site *s;
+
+	if (!c->target->is_check || ap->part_cnt < 2)
+		return false;
+	s = g->sink.add(&g->sink, arena_printf(c->arena, "%s:%s", g->provider->name, rest));
+	if (!s)
+		return false;
+	s->func = ap->parts[ap->part_cnt - 1];
+	s->target = ap->part_cnt > 2 ? ap->parts[1] : NULL;
+	s->is_assumed = true;
+	diag_warn(c->diag, ap->span, W_MISSING_PROBE, "whether %s %s exists cannot be checked here", g->provider->name, rest);
+	return true;
+}
+
 static void expand_attach_point(struct compile *c, struct gather *g, const struct attach_point *ap)
 {
 	u32 errors = c->diag->error_cnt;
@@ -119,8 +137,11 @@ static void expand_attach_point(struct compile *c, struct gather *g, const struc
 	g->sink.ap = ap;
 	g->sink.found = 0;
 	g->sink.hint = g->sink.why = NULL;
+	g->sink.cannot_tell = false;
 	err = g->provider->expand(&g->sink, ap, c->diag);
 	if (c->diag->error_cnt > errors)
+		return;
+	if ((err || (!g->sink.found && g->sink.cannot_tell)) && assume(c, g, ap))
 		return;
 	if (err) {
 		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot look for %s %s: %s", g->provider->name,
@@ -177,7 +198,8 @@ static void make_unit(struct compile *c, const struct probe *p, const struct gro
 	u->body = block_copy(c->arena, p->body);
 	if (u->provider->plan)
 		u->provider->plan(c, u, uses);
-	if (uses->args && u->provider->args)
+	u->is_assumed = uses->args && c->sites.at[u->site_first].is_assumed;
+	if (uses->args && u->provider->args && !u->is_assumed)
 		u->args = u->provider->args(c, u);
 	avec_push(c->arena, &c->units, u);
 }

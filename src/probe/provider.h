@@ -61,6 +61,7 @@ struct site_sink {
 	bool allow_unsafe;            /* --unsafe */
 	const char *hint;             /* expand() may say here why it found nothing, or what was meant; NULL: nothing to say */
 	const char *why;              /* the same, as the reason in place of "No matches" (a missing file, …) */
+	bool cannot_tell;             /* nothing was found because this system does not have such probes at all */
 };
 
 struct provider {

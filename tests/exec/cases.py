@@ -179,6 +179,7 @@ def base_env(extra):
     """What programs of the tests see of the environment: nothing that could change their messages or settings."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("SONDE_", "BPFTRACE_")) and k not in ("LANG", "LC_ALL", "TZ", "COLUMNS")}
-    env.update({"LC_ALL": "C", "TZ": "UTC", "SONDE_COLOR": "never"})
+    # Of the paths only those that everybody may read: cases run without privileges, too.
+    env.update({"LC_ALL": "C", "TZ": "UTC", "SONDE_COLOR": "never", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"})
     env.update(extra)
     return env
