@@ -681,7 +681,7 @@ bool lang_check(struct compile *c)
 		check_maps(c);
 	check_map_decls(c);
 	/* What is wrong must have been told: nothing wrong gets past here in silence. */
-	if (c->diag->error_cnt == before) {
+	if (c->diag->error_cnt == before && !lang_is_partial(c)) {
 		vec_for(u, &c->units) {
 			if ((*u)->pred)
 				expr_walk((*u)->pred, must_be_right, NULL);
