@@ -28,6 +28,7 @@ enum fn_flags {
 	FN_ASYNC = 1 << 4,   /* user space acts when it reads the event */
 	FN_PURE = 1 << 5,    /* one value per program run: computed once */
 	FN_CTRL = 1 << 7,    /* FN_ASYNC: its record must not get lost */
+	FN_EFFECT = 1 << 8,  /* yields a value, but changes something, too */
 	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
 };
 

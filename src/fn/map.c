@@ -167,7 +167,7 @@ static void event_zero(struct session *s, const struct rec *rec, const u8 *data,
 }
 
 static const struct fn rows[] = {
-	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", 0, check_delete, lower_delete },
+	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT, check_delete, lower_delete },
 	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
 	{ "len", "(map m) int64", "number of entries of a map", "begin { @a[1] = 2; print(len(@a)) }", 0, check_len, lower_len },
 	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_clear },

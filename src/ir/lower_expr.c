@@ -83,29 +83,65 @@ static void store_literal(struct lower *l, const struct expr *e, u32 size, struc
 		lower_zero(l, (struct mem){ dst.base, dst.off + rounded }, size - rounded);
 }
 
+/* Copies a string of `size` bytes up to its NUL, to memory that is zero: what may lie behind the NUL stays there. One without a NUL, which
+ * was cut, is copied whole. */
+static void copy_text(struct lower *l, struct mem src, u32 size, struct mem dst)
+{
+	struct ir_block *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	u32 helper = src.as == AS_USER ? HELPER_probe_read_user_str : src.as == AS_ANY ? HELPER_probe_read_str : HELPER_probe_read_kernel_str;
+	vreg len = ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(size), opnd_reg(lower_addr(l, src)));
+
+	ir_br(&l->b, C_EQ, len, opnd_imm(size), full, done);
+	ir_place(&l->b, full);
+	src.off += size - 1;
+	dst.off += size - 1;
+	lower_copy(l, src, dst, 1);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
+/* The bytes behind the NUL may be anything: str() leaves there what was there before, and so it is copied from variable to map to tuple.
+ * Of comm, and of arrays of the kernel, the bytes are taken as they are. */
+static bool has_dirty_tail(const struct expr *e)
+{
+	switch (e->kind) {
+	case E_CALL:
+		return e->type != &type_comm;
+	case E_VAR: case E_MAP: case E_CAST:
+		return true;
+	case E_FIELD:
+		return e->field.base->type->kind == T_TUPLE;
+	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_UNARY: case E_BINARY: case E_TERNARY: case E_INDEX: case E_TUPLE:
+	case E_INCDEC: case E_SIZEOF:
+		break;
+	}
+	return false;
+}
+
 static void store_string(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
-	const struct type *from = e->type;
+	bool must_clean = l->zero_tails && has_dirty_tail(e);
+	u32 size = MIN(e->type->size, t->size);
 	struct val v;
 
 	if (e->kind == E_STR) {
 		store_literal(l, e, t->size, dst);
 		return;
 	}
-	/* The rest of a longer destination is cleared; what str() leaves behind the NUL only matters in keys. */
-	if (l->zero_tails && from->size > 16)
+	/* The rest of a longer destination is cleared; what is behind the NUL only matters in keys. */
+	if (must_clean)
 		lower_zero(l, dst, t->size);
-	else if (t->size > from->size)
-		lower_zero(l, (struct mem){ dst.base, dst.off + from->size }, t->size - from->size);
-	v = lower_expr(l, e, &dst);
+	else if (t->size > size)
+		lower_zero(l, (struct mem){ dst.base, dst.off + size }, t->size - size);
+	/* A call writes nothing behind the NUL; what is copied from elsewhere has to be copied as text. */
+	v = lower_expr(l, e, must_clean && e->kind != E_CALL ? NULL : &dst);
 	BUG_ON(v.kind != VAL_MEM);
 	if (v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE)
 		return;
-	if (from->size > 64 && v.mem.as == AS_NONE && l->zero_tails)
-		ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, dst)), opnd_imm(MIN(from->size, t->size)),
-			   opnd_reg(lower_addr(l, v.mem)));
+	if (must_clean)
+		copy_text(l, v.mem, size, dst);
 	else
-		lower_copy(l, v.mem, dst, MIN(from->size, t->size));
+		lower_copy(l, v.mem, dst, size);
 }
 
 /* A value in memory of ours, to a place where its type may be a wider one: tuples of one shape differ in the size of their members. */
@@ -117,7 +153,12 @@ static void convert(struct lower *l, struct mem src, const struct type *from, st
 		store_scalar(l, dst, to->size, opnd_reg(lower_load(l, src, from)));
 		return;
 	}
-	if (to->kind != T_TUPLE || type_equal(from, to)) {
+	if (to->kind == T_STRING && l->zero_tails) {
+		lower_zero(l, dst, to->size);
+		copy_text(l, src, size, dst);
+		return;
+	}
+	if (to->kind != T_TUPLE || (type_equal(from, to) && !l->zero_tails)) {
 		lower_copy(l, src, dst, size);
 		if (to->size > size)
 			lower_zero(l, (struct mem){ dst.base, dst.off + size }, to->size - size);
@@ -480,6 +521,39 @@ static struct val lower_field(struct lower *l, struct expr *e)
 	return member_value(l, m, e->field.member);
 }
 
+/* Element idx of an array in memory of ours; zero if there is no such element. */
+static struct val index_own(struct lower *l, struct expr *e, struct mem m, vreg idx, u32 cnt)
+{
+	struct ir_block *in = ir_block_new(l->b.f), *out = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	bool is_scalar = type_is_scalar(e->type);
+	struct mem copy = {};
+	u32 mark = lower_mark(l);
+	vreg d = 0, at;
+
+	if (is_scalar)
+		d = ir_vreg(l->b.f);
+	else
+		copy = lower_temp(l, e->type->size, 8);
+	ir_br(&l->b, C_ULT, idx, opnd_imm(cnt), in, out);
+	ir_place(&l->b, in);
+	at = ir_alu(&l->b, IR_ADD, lower_addr(l, m), opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
+	if (is_scalar)
+		ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = at }, e->type)));
+	else
+		lower_copy(l, (struct mem){ .base = at }, copy, e->type->size);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, out);
+	lower_runtime_error(l, e->span, "Array access out of bounds: 0 is being used as the result.");
+	lower_forget(l, mark);
+	if (is_scalar)
+		ir_mov_to(&l->b, d, opnd_imm(0));
+	else
+		lower_zero(l, copy, e->type->size);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return is_scalar ? val_reg(d) : val_mem(copy);
+}
+
 static struct val lower_index(struct lower *l, struct expr *e)
 {
 	struct expr *base = e->index.base;
@@ -501,29 +575,9 @@ static struct val lower_index(struct lower *l, struct expr *e)
 	} else {
 		vreg idx = i.r;
 
-		/* Our own memory must provably stay inside; an index past the end reads the last element that fits a power of two. */
-		if (m.as == AS_NONE) {
-			u32 cnt = t->kind == T_ARRAY ? t->cnt : t->size;
-			struct ir_block *in = ir_block_new(l->b.f), *out = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-			vreg d = ir_vreg(l->b.f);
-			u32 mark = lower_mark(l);
-			vreg at;
-
-			if (!type_is_scalar(e->type))
-				BUG("a variable index into an array of aggregates in memory of ours");
-			ir_br(&l->b, C_ULT, idx, opnd_imm(cnt), in, out);
-			ir_place(&l->b, in);
-			at = ir_alu(&l->b, IR_ADD, lower_addr(l, m), opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
-			ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = at }, e->type)));
-			ir_jmp(&l->b, done);
-			ir_place(&l->b, out);
-			lower_runtime_error(l, e->span, "Array access out of bounds: 0 is being used as the result.");
-			lower_forget(l, mark);
-			ir_mov_to(&l->b, d, opnd_imm(0));
-			ir_jmp(&l->b, done);
-			ir_place(&l->b, done);
-			return val_reg(d);
-		}
+		/* Our own memory must provably stay inside: past the end there is a warning, and zero. */
+		if (m.as == AS_NONE)
+			return index_own(l, e, m, idx, t->kind == T_ARRAY ? t->cnt : t->size);
 		m.base = ir_alu(&l->b, IR_ADD, m.base, opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
 	}
 	return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);

@@ -192,7 +192,7 @@ static void send_reserved(struct lower *l, struct rec *r, u32 id, struct expr **
 
 static void find_effects(struct expr *e, void *arg)
 {
-	if (e->kind == E_INCDEC || (e->kind == E_CALL && !(e->call.fn->flags & (FN_WORD | FN_PURE))) || (e->kind == E_BINARY && (e->binary.op == BIN_DIV || e->binary.op == BIN_MOD)))
+	if (e->kind == E_INCDEC || (e->kind == E_CALL && (e->call.fn->flags & FN_EFFECT)))
 		*(bool *)arg = true;
 }
 
@@ -206,7 +206,7 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 		send_var(l, r, id, fields, tail_max);
 		return;
 	}
-	/* What changes something must happen even when the ring is full, and no program may end while it holds a reservation. */
+	/* What changes something must happen even when the ring is full. */
 	for (u32 i = 0; i < cnt; i++) {
 		bool has_effects = false;
 

@@ -108,6 +108,10 @@ static NORETURN void child_main(const char *file, char **argv, int go_fd, int fa
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
+	/* The tracer waits for this before it attaches: what comes before is no event of the command's. */
+	err = 0;
+	if (write(fail_fd, &err, sizeof(err)) < 0)
+		_exit(1);
 	do {
 		n = read(go_fd, &go, 1);
 	} while (n < 0 && errno == EINTR);
@@ -150,6 +154,8 @@ struct child *child_start(const char *cmd, struct sbuf *why)
 		goto fail;
 	close(go[0]);
 	close(fail[1]);
+	while (read(fail[0], &err, sizeof(err)) < 0 && errno == EINTR)
+		;
 	c = xzalloc(sizeof(*c));
 	*c = (struct child){ .pid = pid, .go_fd = go[1], .fail_fd = fail[0] };
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);

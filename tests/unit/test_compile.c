@@ -211,9 +211,9 @@ static void test_fields(void)
 static void test_bit_fields(void)
 {
 	EXPECT(NODE "print($n->bits.a); print($n->bits.b); print($n->bits.c); print($n->bits.wide); print($n->bits.color); }",
-	       "5\n-3\n11259375\n655018914320\nFIX_BLUE\n", &first);
+	       "5\n-3\n11259375\n654820258320\nFIX_BLUE\n", &first);
 	EXPECT(NODE "print($n->bits.a + $n->bits.b); print($n->bits.b < 0); @[$n->bits.a] = $n->bits.b; }", "2\ntrue\n\n\n@[5]: -3\n", &first);
-	EXPECT(NODE "print($n->bits); }", "{ .a = 5, .b = -3, .c = 11259375, .wide = 655018914320, .color = FIX_BLUE }\n", &first);
+	EXPECT(NODE "print($n->bits); }", "{ .a = 5, .b = -3, .c = 11259375, .wide = 654820258320, .color = FIX_BLUE }\n", &first);
 }
 
 static void test_arrays(void)
