@@ -145,7 +145,16 @@ static void event_time(struct session *s, const struct rec *rec, const u8 *data,
 
 static void check_strftime(struct check *k, struct expr *e)
 {
-	e->type = type_timestamp(check_arena(k), e->call.args[0]->str.s);
+	enum nsecs_clock clock = nsecs_clock(e->call.args[1]);
+
+	if (clock == NSECS_MONOTONIC) {
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "strftime() cannot tell the time of day from the monotonic clock");
+		diag_hint(k->c->diag, "use nsecs, nsecs(tai) or nsecs(sw_tai)");
+		e->type = &type_error;
+		return;
+	}
+	e->type = type_timestamp(check_arena(k), e->call.args[0]->str.s,
+				 clock == NSECS_TAI || clock == NSECS_SW_TAI ? CLOCK_IS_TAI : CLOCK_IS_BOOT);
 }
 
 static struct val lower_strftime(struct lower *l, struct expr *e, const struct mem *dst)
