@@ -5,7 +5,7 @@
 
 #include "probe/provider.h"
 
-enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128 };
+enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128, P_VAR = 256 };
 
 static const struct {
 	const char *word, *name; /* as in signatures, as in messages */
@@ -13,7 +13,7 @@ static const struct {
 } param_kinds[] = {
 	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
 	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
-	{ "word", "word", P_WORD },
+	{ "word", "word", P_WORD }, { "var", "variable", P_VAR },
 };
 
 struct param {
@@ -143,6 +143,23 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 		if (!a->type || a->type->kind != T_ERROR)
 			a->type = a->map.map && a->map.map->val ? a->map.map->val : &type_s64;
 		return k->c->diag->error_cnt == tried && a->type->kind != T_ERROR;
+	}
+	/* print(@m[k]): what cannot be read in an expression is meant as it is. */
+	if ((kinds & P_MAP) && a->kind == E_MAP && compile_map(k->c, a->map.name)) {
+		const struct type *val = compile_map(k->c, a->map.name)->val;
+
+		if (val && (val->kind == T_HIST || val->kind == T_LHIST || val->kind == T_STATS)) {
+			a->map.is_ref = true;
+			check_map_key(k, a);
+			if (!is_poisoned(a))
+				a->type = val;
+			return !is_poisoned(a);
+		}
+	}
+	/* A variable that receives something need not be there yet. */
+	if ((kinds & P_VAR) && a->kind == E_VAR) {
+		a->type = &type_none;
+		return true;
 	}
 	/* A bare word means itself, and is a string from here on. */
 	if ((kinds & P_WORD) && a->kind == E_CALL && !a->call.has_parens) {
