@@ -13,6 +13,7 @@
 #include "kern/machine.h"
 #include "probe/provider.h"
 #include "run/child.h"
+#include "sym/ids.h"
 
 static bool use_colour(void)
 {
@@ -172,6 +173,8 @@ static int run(struct cli *cli, struct compile *c)
 	cli->run.colour = use_colour();
 	cli->run.no_warnings = cli->no_warnings;
 	cli->run.naming.ksym = name_ksym;
+	cli->run.naming.username = ids_username;
+	cli->run.naming.cgroup_path = ids_cgroup_path;
 	return session_run(c, &cli->run);
 failed:
 	sbuf_release(&why);

@@ -22,14 +22,14 @@ static vreg call_once(struct lower *l, u32 helper)
 }
 
 /* tgid << 32 | pid, of the initial namespace or, in two words, of the tracer's own. */
-static vreg pid_tgid(struct lower *l, bool want_tgid)
+static vreg pid_tgid(struct lower *l, bool want_tgid, bool want_init)
 {
 	static const char what;
 	const struct target *t = l->c->target;
 	struct mem ns;
 	vreg r;
 
-	if (!t->pidns_ino) {
+	if (!t->pidns_ino || want_init) {
 		r = call_once(l, HELPER_get_current_pid_tgid);
 		return want_tgid ? ir_alu(&l->b, IR_SHR, r, opnd_imm(32)) : ir_ext(&l->b, IR_ZEXT, r, 4);
 	}
@@ -46,22 +46,37 @@ static vreg pid_tgid(struct lower *l, bool want_tgid)
 
 vreg lower_pid(struct lower *l)
 {
-	return pid_tgid(l, true);
+	return pid_tgid(l, true, false);
 }
 
 vreg lower_tid(struct lower *l)
 {
-	return pid_tgid(l, false);
+	return pid_tgid(l, false, false);
+}
+
+static bool is_init(const struct expr *e)
+{
+	return e->call.arg_cnt && str_eq(e->call.args[0]->str.s, "init");
+}
+
+static void check_pid(struct check *k, struct expr *e)
+{
+	e->type = &type_u32;
+	if (e->call.arg_cnt && !is_init(e) && !str_eq(e->call.args[0]->str.s, "curr_ns")) {
+		check_fail(k, e->call.args[0], E_ARG_TYPE, "%s() knows no PID namespace '%s'", e->call.name, e->call.args[0]->str.s);
+		diag_hint(k->c->diag, "curr_ns is the tracer's own, init the initial one");
+		e->type = &type_error;
+	}
 }
 
 static struct val lower_pid_row(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return val_reg(lower_pid(l));
+	return val_reg(pid_tgid(l, true, is_init(e)));
 }
 
 static struct val lower_tid_row(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return val_reg(lower_tid(l));
+	return val_reg(pid_tgid(l, false, is_init(e)));
 }
 
 static struct val lower_uid(struct lower *l, struct expr *e, const struct mem *dst)
@@ -74,10 +89,54 @@ static struct val lower_gid(struct lower *l, struct expr *e, const struct mem *d
 	return val_reg(ir_alu(&l->b, IR_SHR, call_once(l, HELPER_get_current_uid_gid), opnd_imm(32)));
 }
 
+static const struct clock {
+	const char *word;
+	enum nsecs_clock clock;
+	u32 helper;
+} clocks[] = {
+	{ "boot", NSECS_BOOT, HELPER_ktime_get_boot_ns },
+	{ "monotonic", NSECS_MONOTONIC, HELPER_ktime_get_ns },
+	{ "tai", NSECS_TAI, HELPER_ktime_get_tai_ns },
+	{ "sw_tai", NSECS_SW_TAI, HELPER_ktime_get_boot_ns },
+};
+
+static const struct clock *clock_of(const struct expr *e)
+{
+	if (!e->call.arg_cnt)
+		return &clocks[0];
+	for (u32 i = 0; i < ARRAY_CNT(clocks); i++)
+		if (str_eq(clocks[i].word, e->call.args[0]->str.s))
+			return &clocks[i];
+	return NULL;
+}
+
+static void check_nsecs(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if (clock_of(e))
+		return;
+	check_fail(k, e->call.args[0], E_ARG_TYPE, "nsecs() knows no clock '%s'", e->call.args[0]->str.s);
+	diag_hint(k->c->diag, "monotonic, boot, tai or sw_tai");
+	e->type = &type_error;
+}
+
 /* The clock goes on while the program runs: every use asks again. */
 static struct val lower_nsecs(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return val_reg(ir_call(&l->b, HELPER_ktime_get_boot_ns, NULL, 0));
+	const struct clock *c = clock_of(e);
+	vreg now = ir_call(&l->b, c->helper, NULL, 0);
+
+	/* TAI in software: what it was ahead of the boot clock when the script was compiled. */
+	if (c->clock == NSECS_SW_TAI)
+		now = ir_alu(&l->b, IR_ADD, now, opnd_reg(ir_imm(&l->b, l->c->target->boot_to_tai_ns)));
+	return val_reg(now);
+}
+
+enum nsecs_clock nsecs_clock(const struct expr *e)
+{
+	if (e->kind != E_CALL || !e->call.fn || e->call.fn->lower != lower_nsecs)
+		return CLOCK_NONE;
+	return clock_of(e)->clock;
 }
 
 static struct val lower_elapsed(struct lower *l, struct expr *e, const struct mem *dst)
@@ -313,12 +372,12 @@ static struct val lower_reg_row(struct lower *l, struct expr *e, const struct me
 }
 
 static const struct fn rows[] = {
-	{ "pid", "() uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace", "begin { @ = pid }", FN_WORD | FN_PURE, .lower = lower_pid_row },
-	{ "tid", "() uint32", "thread ID, in the tracer's PID namespace", "begin { @ = tid }", FN_WORD | FN_PURE, .lower = lower_tid_row },
+	{ "pid", "(?word namespace) uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one", "begin { @ = pid }", FN_WORD | FN_PURE, check_pid, .lower = lower_pid_row },
+	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one", "begin { @ = tid }", FN_WORD | FN_PURE, check_pid, .lower = lower_tid_row },
 	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, .lower = lower_cpid },
 	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
 	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },
-	{ "nsecs", "() uint64", "nanoseconds since boot, time asleep included", "begin { @ = nsecs }", FN_WORD, .lower = lower_nsecs },
+	{ "nsecs", "(?word clock) uint64", "nanoseconds since boot, time asleep included; or by another clock: monotonic, boot, tai, sw_tai", "begin { @ = nsecs }", FN_WORD, check_nsecs, .lower = lower_nsecs },
 	{ "elapsed", "() uint64", "nanoseconds since tracing began", "begin { @ = elapsed }", FN_WORD, .lower = lower_elapsed },
 	{ "cpu", "() uint64", "number of the processor", "begin { @ = cpu }", FN_WORD | FN_PURE, .lower = lower_cpu_row },
 	{ "ncpus", "() uint64", "how many processors the machine can have", "begin { @ = ncpus }", FN_WORD | FN_PURE, .lower = lower_ncpus },

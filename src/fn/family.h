@@ -13,6 +13,11 @@ struct fn_family {
 #define FN_FAMILY(name, table) const struct fn_family name = { table, sizeof(table) / sizeof((table)[0]) }
 
 extern const struct fn_family fn_builtins, fn_output, fn_maps, fn_aggregations, fn_memory, fn_system;
+extern const struct fn_family fn_strings, fn_net, fn_tasks;
+
+/* The clock that a call of nsecs() reads; CLOCK_NONE if e is no such call. */
+enum nsecs_clock { CLOCK_NONE, NSECS_BOOT, NSECS_MONOTONIC, NSECS_TAI, NSECS_SW_TAI };
+enum nsecs_clock nsecs_clock(const struct expr *e);
 
 /* system() formats as printf() does. */
 void printf_check(struct check *k, struct expr *e);

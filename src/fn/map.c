@@ -101,6 +101,52 @@ static struct val lower_has_key(struct lower *l, struct expr *e, const struct me
 	return val_reg(d);
 }
 
+/* find: a lookup that keeps what it found in a variable. */
+
+static void check_find(struct check *k, struct expr *e)
+{
+	struct expr *a = access_of(k, e, e->call.args[0], e->call.args[1]);
+
+	e->type = a ? &type_bool : &type_error;
+	e->call.note = a;
+	if (!a)
+		return;
+	if (type_is_agg(a->type)) {
+		check_fail(k, e->call.args[0], E_AGGREGATION, "%s holds %s, which find() cannot copy to a variable", a->map.name,
+			   type_str(check_arena(k), a->type));
+		diag_hint(k->c->diag, "has_key(%s, key) tells whether it is there", a->map.name);
+		e->type = &type_error;
+		return;
+	}
+	check_var_assign(k, e->call.args[2], a->type, e->span);
+}
+
+static struct val lower_find(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.note;
+	struct var *v = e->call.args[2]->var.var;
+	struct ir_block *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), p;
+	u32 mark;
+
+	/* What is not found leaves the variable as it was: as one that was only declared, if this is its first use. */
+	if (!v->home)
+		lower_var_init(l, v);
+	p = lower_map_lookup(l, a->map.map, lower_map_key(l, a));
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, done);
+	mark = lower_mark(l);
+	ir_place(&l->b, found);
+	lower_pin_to(l, a, val_mem((struct mem){ .base = p }));
+	lower_var_assign(l, v, a);
+	lower_unpin(l, a);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return val_reg(d);
+}
+
 /* The map that is meant, known or not: what clear() and friends are given. */
 static bool check_map_arg(struct check *k, struct expr *e)
 {
@@ -169,6 +215,7 @@ static void event_zero(struct session *s, const struct rec *rec, const u8 *data,
 static const struct fn rows[] = {
 	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT, check_delete, lower_delete },
 	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
+	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT, check_find, lower_find },
 	{ "len", "(map m) int64", "number of entries of a map", "begin { @a[1] = 2; print(len(@a)) }", 0, check_len, lower_len },
 	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_clear },
 	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },

@@ -280,6 +280,21 @@ static struct val lower_strncmp(struct lower *l, struct expr *e, const struct me
 	return val_reg(d);
 }
 
+/* Pointers of the kernel that are error numbers: the last page of the address space. */
+static struct val lower_is_err(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct ir_block *yes = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg p = lower_reg(l, e->call.args[0]), d = ir_vreg(l->b.f);
+
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_UGE, p, opnd_imm(-4095), yes, done);
+	ir_place(&l->b, yes);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
 static void check_bswap(struct check *k, struct expr *e)
 {
 	const struct type *t = type_settle(e->call.args[0]->type);
@@ -302,6 +317,7 @@ static const struct fn rows[] = {
 	{ "kptr", "(int|ptr addr) pointer", "the same address, in the kernel's memory", "begin { @ = kptr(1) }", 0, check_kptr, lower_same },
 	{ "uptr", "(int|ptr addr) pointer", "the same address, in the program's memory", "begin { @ = uptr(1) }", 0, check_uptr, lower_same },
 	{ "strncmp", "(str a, str b, lit n) uint64", "0 if the first n bytes of two strings are equal", "begin { if (strncmp(comm, \"so\", 2) == 0) { print(1) } }", 0, check_strncmp, lower_strncmp },
+	{ "is_err", "(int|ptr p) bool", "true if a pointer of the kernel is an error number, -4095 to -1", "kretprobe:vfs_read { if (is_err(retval)) { print(retval) } }", 0, NULL, lower_is_err },
 	{ "bswap", "(int n) uint", "reverses the bytes of an integer", "begin { @ = bswap((uint16)80) }", 0, check_bswap, lower_bswap },
 };
 

@@ -1,5 +1,8 @@
 /* Output: what user space prints when the record arrives. */
+#include <errno.h>
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bpf/image.h"
 #include "fn/family.h"
@@ -84,10 +87,48 @@ static void check_print(struct check *k, struct expr *e)
 		}
 		return;
 	}
-	if (!is_map && e->call.arg_cnt > 1) {
+	if (!is_map && a->kind == E_MAP && type_is_agg(a->type) && e->call.arg_cnt > 1) {
+		check_fail(k, e->call.args[1], E_ARG_COUNT, "top and div are for whole maps: print(@m, top, div)");
+		e->type = &type_error;
+	} else if (!is_map && e->call.arg_cnt > 1) {
 		check_fail(k, e->call.args[1], E_ARG_COUNT, "top and div are for whole maps: print(@m, top, div)");
 		e->type = &type_error;
 	}
+}
+
+/* The key of an aggregation that user space reads, laid out for the map: the value of a call of our own, so that it can be a record's field. */
+static struct val lower_print_key(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *map = e->call.args[0];
+	bool outer = l->zero_tails, in_tail = l->in_tail;
+	struct mem m;
+
+	if (type_is_scalar(e->type))
+		return (struct val){ VAL_REG, .r = lower_scalar(l, map->map.key) };
+	m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	l->zero_tails = true;
+	l->in_tail = false;
+	lower_store(l, map->map.key, e->type, m);
+	l->zero_tails = outer;
+	l->in_tail = in_tail;
+	return val_mem(m);
+}
+
+static const struct fn print_key_row = { .name = "print", .lower = lower_print_key };
+
+static void print_by_key(struct lower *l, struct expr *e, struct rec *r)
+{
+	struct expr *field = arena_new(l->c->arena, struct expr);
+	const struct map *m = e->call.args[0]->map.map;
+
+	*field = *e;
+	field->call.fn = &print_key_row;
+	field->call.arg_cnt = 1;
+	field->type = m->key;
+	r->map = m;
+	/* A long key makes the record one of variable size, which only the data ring takes. */
+	r->is_ctrl = m->key->size <= 64;
+	lower_emit(l, r, &field, 1);
 }
 
 static struct val lower_print(struct lower *l, struct expr *e, const struct mem *dst)
@@ -100,6 +141,8 @@ static struct val lower_print(struct lower *l, struct expr *e, const struct mem 
 		for (u32 i = 1; i < e->call.arg_cnt; i++)
 			r->num[i - 1] = e->call.args[i]->num.value;
 		lower_emit(l, r, NULL, 0);
+	} else if (a->kind == E_MAP && type_is_agg(a->type)) {
+		print_by_key(l, e, r);
 	} else {
 		r->is_ctrl = false; /* may be long, and is data */
 		lower_emit(l, r, &a, 1);
@@ -109,10 +152,203 @@ static struct val lower_print(struct lower *l, struct expr *e, const struct mem 
 
 static void event_print(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	if (rec->map)
+	const u8 *key;
+
+	if (rec->map && rec->field_cnt) {
+		if (session_field_whole(s, rec, data, len, 0, &key))
+			session_print_key(s, rec->map, key);
+		else
+			s->bad_records++;
+	} else if (rec->map)
 		session_print_map(s, rec->map, rec->num[0], rec->num[1]);
 	else
 		session_print_value(s, rec, data, len, 0);
+}
+
+/* errorf, warnf: messages with the place in the script. */
+
+static void report(struct session *s, const struct rec *rec, const u8 *data, u32 len, const char *kind)
+{
+	sbuf_reset(&s->text);
+	session_format(s, rec, data, len, &s->text);
+	s->out.sink->report(&s->out, kind, rec->span, s->c->diag, sbuf_str(&s->text));
+}
+
+static void event_errorf(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	report(s, rec, data, len, "errorf");
+}
+
+static void event_warnf(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	report(s, rec, data, len, "warnf");
+}
+
+/* assert: a message and the end, unless the condition holds. */
+
+static void check_assert(struct check *k, struct expr *e)
+{
+	check_cond(k, e->call.args[0]);
+	e->type = is_poisoned(e->call.args[0]) ? &type_error : &type_none;
+}
+
+static struct val lower_assert(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct ir_block *holds = ir_block_new(l->b.f), *fails = ir_block_new(l->b.f);
+	struct rec *r = lower_rec_new(l, e);
+	u32 mark;
+
+	r->text = e->call.args[1]->str.s;
+	lower_branch(l, e->call.args[0], holds, fails);
+	mark = lower_mark(l);
+	ir_place(&l->b, fails);
+	lower_emit(l, r, NULL, 0);
+	lower_leave(l);
+	lower_forget(l, mark);
+	ir_place(&l->b, holds);
+	return val_none();
+}
+
+static void event_assert(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, rec->text);
+	session_exit(s, 1);
+}
+
+/* static_assert, fail: messages of the compiler, unless they stand in a branch that is never taken. */
+
+static void check_static_assert(struct check *k, struct expr *e)
+{
+	struct expr *cond = e->call.args[0];
+
+	e->type = &type_none;
+	if (k->dead)
+		return;
+	if (!expr_is_int(cond)) {
+		check_fail(k, cond, E_ARG_TYPE, "the condition of static_assert() must be known when the script is compiled");
+		diag_hint(k->c->diag, "assert() checks at run time");
+		e->type = &type_error;
+	} else if (!cond->num.value) {
+		check_fail(k, e, E_ASSERTION, "%s", e->call.args[1]->str.s);
+	}
+}
+
+static void check_fail_row(struct check *k, struct expr *e)
+{
+	struct sbuf text = {};
+	const struct fmt *f;
+	u32 n = 1;
+
+	printf_check(k, e);
+	f = e->call.note;
+	if (is_poisoned(e) || k->dead)
+		return;
+	for (u32 i = 0; i < f->cnt; i++) {
+		const struct fmt_piece *p = &f->pieces[i];
+		struct expr *a = p->is_text ? NULL : e->call.args[n++];
+
+		if (!a) {
+			sbuf_add(&text, p->text, p->len);
+		} else if (a->kind == E_STR) {
+			sbuf_puts(&text, a->str.s);
+		} else if (expr_is_int(a)) {
+			sbuf_printf(&text, p->conv == FMT_X ? "%llx" : p->conv == FMT_XX ? "%llX" : "%lld", (long long)a->num.value);
+		} else {
+			check_fail(k, a, E_ARG_TYPE, "fail() is a message of the compiler: it shows literals only");
+			e->type = &type_error;
+			goto out;
+		}
+	}
+	check_fail(k, e, E_ASSERTION, "%s", sbuf_str(&text));
+out:
+	sbuf_release(&text);
+}
+
+static struct val lower_to_nothing(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_none();
+}
+
+/* debugf: the kernel's own printf, into trace_pipe. */
+
+static void check_debugf(struct check *k, struct expr *e)
+{
+	const struct fmt *f;
+	u32 n = 1;
+
+	printf_check(k, e);
+	f = e->call.note;
+	if (is_poisoned(e))
+		return;
+	if (f->arg_cnt > 3) {
+		check_fail(k, e, E_ARG_COUNT, "debugf() takes up to 3 values (%u provided)", f->arg_cnt);
+		return;
+	}
+	for (u32 i = 0; i < f->cnt; i++) {
+		const struct fmt_piece *p = &f->pieces[i];
+		struct expr *a = p->is_text ? NULL : e->call.args[n++];
+
+		if (!a)
+			continue;
+		if (p->conv == FMT_S ? a->type->kind != T_STRING : p->conv != FMT_D && p->conv != FMT_U && p->conv != FMT_X && p->conv != FMT_P) {
+			check_fail(k, a, E_FORMAT, "debugf: the kernel does not format this: %.*s of %s", (int)p->len, p->text,
+				   type_str(check_arena(k), a->type));
+			diag_hint(k->c->diag, "it has %%d, %%u, %%x, %%p, and %%s for strings");
+			e->type = &type_error;
+			return;
+		}
+	}
+}
+
+static struct val lower_debugf(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	const struct expr *text = e->call.args[0];
+	struct opnd args[5] = {};
+	u32 cnt = 2;
+
+	for (u32 i = 1; i < e->call.arg_cnt; i++) {
+		struct expr *a = e->call.args[i];
+
+		args[cnt++] = a->type->kind == T_STRING ? opnd_reg(lower_addr(l, lower_mem(l, a))) : opnd_reg(lower_reg(l, a));
+	}
+	args[0] = opnd_reg(ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, text->str.s, text->str.len + 1, 8)));
+	args[1] = opnd_imm(text->str.len + 1);
+	ir_call(&l->b, HELPER_trace_printk, args, cnt);
+	return val_none();
+}
+
+/* cat: the start of a file. */
+
+static void event_cat(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+{
+	u64 left = s->c->config.max_cat_bytes;
+	char chunk[4096];
+	ssize_t n = 0;
+	int fd;
+
+	sbuf_reset(&s->text);
+	session_format(s, rec, data, len, &s->text);
+	fd = open(sbuf_str(&s->text), O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		struct sbuf all = {};
+
+		while (left && (n = read(fd, chunk, MIN(left, sizeof(chunk)))) > 0) {
+			sbuf_add(&all, chunk, n);
+			left -= n;
+		}
+		if (n >= 0)
+			s->out.sink->text(&s->out, "cat", sbuf_str(&all), all.len);
+		sbuf_release(&all);
+	}
+	if (fd < 0 || n < 0) {
+		struct sbuf why = {};
+
+		sbuf_printf(&why, "failed to read file '%s': %s", sbuf_str(&s->text), strerror(errno));
+		s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&why));
+		sbuf_release(&why);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* time: the wall clock when the event is handled. */
@@ -145,7 +381,16 @@ static void event_time(struct session *s, const struct rec *rec, const u8 *data,
 
 static void check_strftime(struct check *k, struct expr *e)
 {
-	e->type = type_timestamp(check_arena(k), e->call.args[0]->str.s);
+	enum nsecs_clock clock = nsecs_clock(e->call.args[1]);
+
+	if (clock == NSECS_MONOTONIC) {
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "strftime() cannot tell the time of day from the monotonic clock");
+		diag_hint(k->c->diag, "use nsecs, nsecs(tai) or nsecs(sw_tai)");
+		e->type = &type_error;
+		return;
+	}
+	e->type = type_timestamp(check_arena(k), e->call.args[0]->str.s,
+				 clock == NSECS_TAI || clock == NSECS_SW_TAI ? CLOCK_IS_TAI : CLOCK_IS_BOOT);
 }
 
 static struct val lower_strftime(struct lower *l, struct expr *e, const struct mem *dst)
@@ -272,6 +517,13 @@ const struct fn fn_runtime_error = { .name = "runtime error", .flags = FN_ASYNC,
 static const struct fn rows[] = {
 	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, printf_check, printf_lower, .event = event_printf },
 	{ "print", "(map|any value, ?lit top, ?lit div) none", "prints a value, or a map: its top largest entries, values divided by div", "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL, check_print, lower_print, .event = event_print },
+	{ "errorf", "(strlit format, …) none", "reports an error, with the place in the script, and goes on", "begin { errorf(\"bad value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_errorf },
+	{ "warnf", "(strlit format, …) none", "reports a warning, with the place in the script", "begin { warnf(\"strange value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_warnf },
+	{ "debugf", "(strlit format, …) none", "prints by the kernel's own means, into /sys/kernel/tracing/trace_pipe, up to 3 values: for debugging", "begin { debugf(\"hit by %d\", pid) }", 0, check_debugf, lower_debugf },
+	{ "cat", "(strlit format, …) none", "prints a file, as far as max_cat_bytes", "begin { cat(\"/proc/%d/status\", pid) }", FN_ASYNC, printf_check, printf_lower, .event = event_cat },
+	{ "assert", "(any condition, strlit message) none", "unless the condition holds: reports an error and ends tracing, with status 1", "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL, check_assert, lower_assert, .event = event_assert },
+	{ "static_assert", "(any condition, strlit message) none", "refuses to compile unless the condition holds", "begin { static_assert(sizeof(uint64) == 8, \"strange machine\") }", 0, check_static_assert, lower_to_nothing },
+	{ "fail", "(strlit format, …) none", "refuses to compile, unless it stands in a branch that is never taken", "begin { if (sizeof(uint64) != 8) { fail(\"strange machine\") } }", 0, check_fail_row, lower_to_nothing },
 	{ "time", "(?strlit format) none", "prints the time of day, by default %H:%M:%S and a newline", "begin { time(\"%H:%M\\n\") }", FN_ASYNC, check_time, lower_time, .event = event_time },
 	{ "strftime", "(strlit format, int ns) timestamp", "a time stamp of nsecs, as date and time; %f is microseconds", "begin { print(strftime(\"%H:%M:%S.%f\", nsecs)) }", 0, check_strftime, lower_strftime },
 	{ "join", "(ptr|int array, ?strlit separator) none", "prints the strings of an array of pointers, as argv", "tracepoint:syscalls:sys_enter_execve { join(args.argv) }", FN_ASYNC, check_join, lower_join, .event = event_join },

@@ -76,6 +76,12 @@ static struct val lower_signal(struct lower *l, struct expr *e, const struct mem
 	return val_none();
 }
 
+static struct val lower_signal_thread(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	ir_call_of(&l->b, HELPER_send_signal_thread, lower_scalar(l, e->call.args[0]));
+	return val_none();
+}
+
 static void check_override(struct check *k, struct expr *e)
 {
 	e->type = &type_none;
@@ -100,6 +106,7 @@ static struct val lower_override(struct lower *l, struct expr *e, const struct m
 static const struct fn rows[] = {
 	{ "system", "(strlit format, …) none", "runs a shell command and prints its output", "begin { system(\"echo %d\", pid) }", FN_ASYNC | FN_UNSAFE, printf_check, printf_lower, .event = event_system },
 	{ "signal", "(int|strlit sig) none", "sends a signal to the current process", "kprobe:__x64_sys_getuid { signal(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal },
+	{ "signal_thread", "(int|strlit sig) none", "sends a signal to the current thread", "kprobe:__x64_sys_getuid { signal_thread(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal_thread },
 	{ "override", "(int rc) none", "lets the probed function return rc without running", "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override },
 };
 

@@ -287,7 +287,7 @@ void lower_leave(struct lower *l)
 
 /* Statements */
 
-static void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
+void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 {
 	if (type_is_scalar(v->type)) {
 		struct opnd o;
@@ -311,7 +311,7 @@ static void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 }
 
 /* Zero: what a variable holds that was only declared. */
-static void lower_var_init(struct lower *l, struct var *v)
+void lower_var_init(struct lower *l, struct var *v)
 {
 	if (!v->type)
 		return;

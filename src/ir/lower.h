@@ -84,6 +84,12 @@ vreg lower_force(struct lower *l, struct opnd o); /* into a register */
 /* Evaluates e now; until lower_unpin(), lower_expr() gives this value instead of computing it again. */
 void lower_pin(struct lower *l, struct expr *e);
 void lower_unpin(struct lower *l, struct expr *e);
+/* The same with a value that is there already. */
+void lower_pin_to(struct lower *l, struct expr *e, struct val v);
+
+/* Variables: gives one a value, or the one that it has when it was only declared. */
+void lower_var_assign(struct lower *l, struct var *v, struct expr *value);
+void lower_var_init(struct lower *l, struct var *v);
 
 /* Reads `size` bytes at a kernel or user address into dst; a failed read leaves zeroes there. */
 void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst);

@@ -662,6 +662,11 @@ void lower_pin(struct lower *l, struct expr *e)
 	avec_push(l->c->arena, &l->pins, (struct pin){ e, v });
 }
 
+void lower_pin_to(struct lower *l, struct expr *e, struct val v)
+{
+	avec_push(l->c->arena, &l->pins, (struct pin){ e, v });
+}
+
 void lower_unpin(struct lower *l, struct expr *e)
 {
 	u32 kept = 0;

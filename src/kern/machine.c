@@ -2,9 +2,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -152,6 +155,26 @@ static void fixture_target(struct target *t, char *cpus, char *features)
 	free(features);
 }
 
+static s64 cgroup_id(const char *path)
+{
+	_Alignas(struct file_handle) u8 room[sizeof(struct file_handle) + sizeof(u64)] = {};
+	struct file_handle *handle = (struct file_handle *)room;
+	struct statfs fs;
+	int mount_id;
+	u64 id;
+
+	if (statfs(path, &fs))
+		return -errno;
+	if (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC)
+		return -ENOTTY;
+	/* The handle of a cgroup's directory is its id. */
+	handle->handle_bytes = sizeof(id);
+	if (name_to_handle_at(AT_FDCWD, path, handle, &mount_id, 0))
+		return -errno;
+	memcpy(&id, room + sizeof(*handle), sizeof(id));
+	return (s64)id;
+}
+
 void machine_target(struct target *t, u64 wanted)
 {
 	char *fixture = machine_fixture("cpus");
@@ -166,6 +189,8 @@ void machine_target(struct target *t, u64 wanted)
 	t->types = kern_types();
 	t->kaddr = kallsyms_addr;
 	t->kaddr_self = NULL;
+	t->cgroup_id = cgroup_id;
+	t->boot_to_tai_ns = fixture ? 0 : (s64)(clock_ns(CLOCK_TAI) - clock_ns(CLOCK_BOOTTIME));
 	t->pidns_dev = t->pidns_ino = 0;
 	if (!fixture && !stat("/proc/self/ns/pid", &st) && st.st_ino != PIDNS_INIT_INO) {
 		/* The kernel compares with its own encoding of the device: 12 bits of major above 20 bits of minor. */

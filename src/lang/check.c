@@ -328,6 +328,19 @@ mismatch:
 	diag_hint(k->c->diag, "use another variable for this value");
 }
 
+void check_var_assign(struct check *k, struct expr *e, const struct type *t, struct span at)
+{
+	struct var *v = find_var(k, e->var.name);
+
+	if (!v) {
+		v = find_probe_wide(k, e->var.name);
+		v = declare(k, v ? v : e->var.var, e->var.name, e->span);
+	}
+	e->var.var = v;
+	assign_var(k, v, t, at);
+	e->type = v->type ? v->type : &type_error;
+}
+
 void check_var_read(struct check *k, struct expr *e)
 {
 	struct var *v = find_var(k, e->var.name);
@@ -466,16 +479,8 @@ static void check_assign(struct check *k, struct stmt *s)
 		target->type = v->type;
 		return;
 	}
-	struct var *v = find_var(k, target->var.name);
-
-	if (!v) {
-		v = find_probe_wide(k, target->var.name);
-		v = declare(k, v ? v : target->var.var, target->var.name, target->span);
-	}
-	target->var.var = v;
-	assign_var(k, v, value->type, value->span);
-	check_literal_fits(k, v, value);
-	target->type = v->type ? v->type : &type_error;
+	check_var_assign(k, target, value->type, value->span);
+	check_literal_fits(k, target->var.var, value);
 }
 
 static void check_let(struct check *k, struct stmt *s)
@@ -512,6 +517,9 @@ static void check_let(struct check *k, struct stmt *s)
 
 static void check_stmt(struct check *k, struct stmt *s)
 {
+	struct expr *cond;
+	bool never, always;
+
 	switch (s->kind) {
 	case S_EXPR:
 		check_expr(k, s->expr);
@@ -533,10 +541,16 @@ static void check_stmt(struct check *k, struct stmt *s)
 		check_let(k, s);
 		return;
 	case S_IF:
-		check_cond(k, s->if_.cond);
+		cond = s->if_.cond;
+		check_cond(k, cond);
+		never = expr_is_int(cond) && !cond->num.value;
+		always = expr_is_int(cond) && cond->num.value;
+		k->dead += never;
 		check_block(k, s->if_.yes);
+		k->dead += always - never;
 		if (s->if_.no)
 			check_block(k, s->if_.no);
+		k->dead -= always;
 		return;
 	case S_BLOCK:
 		check_block(k, s->block);

@@ -20,6 +20,7 @@ struct check {
 	struct check_scope *scope;
 	bool changed;    /* a type grew in this pass */
 	bool is_last;    /* messages are shown */
+	u32 dead;        /* inside of so many branches whose condition is known to be false */
 	u32 max_strlen;
 };
 
@@ -37,6 +38,8 @@ void check_map_key(struct check *k, struct expr *e);
 struct map *check_map(struct check *k, struct expr *e, bool is_keyed);
 /* The map's value type grows to hold t. False after an error. */
 bool check_map_value(struct check *k, struct expr *map_expr, const struct type *t, struct span at);
+/* e, an E_VAR, is assigned a value of type t: declares it if need be, and its type grows. */
+void check_var_assign(struct check *k, struct expr *e, const struct type *t, struct span at);
 const struct type *check_type_ref(struct check *k, const struct type_ref *ref);
 
 /* The type that holds values of both, or NULL. */

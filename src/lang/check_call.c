@@ -5,7 +5,7 @@
 
 #include "probe/provider.h"
 
-enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64 };
+enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128, P_VAR = 256 };
 
 static const struct {
 	const char *word, *name; /* as in signatures, as in messages */
@@ -13,6 +13,7 @@ static const struct {
 } param_kinds[] = {
 	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
 	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
+	{ "word", "word", P_WORD }, { "var", "variable", P_VAR },
 };
 
 struct param {
@@ -96,7 +97,7 @@ static bool arg_fits(const struct expr *a, u32 kinds)
 		return true;
 	if ((kinds & P_MAP) && a->kind == E_MAP)
 		return true;
-	if ((kinds & P_STRLIT) && a->kind == E_STR)
+	if ((kinds & (P_STRLIT | P_WORD)) && a->kind == E_STR)
 		return true;
 	if ((kinds & P_LIT) && expr_is_int(a))
 		return true;
@@ -143,6 +144,31 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 			a->type = a->map.map && a->map.map->val ? a->map.map->val : &type_s64;
 		return k->c->diag->error_cnt == tried && a->type->kind != T_ERROR;
 	}
+	/* print(@m[k]): what cannot be read in an expression is meant as it is. */
+	if ((kinds & P_MAP) && a->kind == E_MAP && compile_map(k->c, a->map.name)) {
+		const struct type *val = compile_map(k->c, a->map.name)->val;
+
+		if (val && (val->kind == T_HIST || val->kind == T_LHIST || val->kind == T_STATS)) {
+			a->map.is_ref = true;
+			check_map_key(k, a);
+			if (!is_poisoned(a))
+				a->type = val;
+			return !is_poisoned(a);
+		}
+	}
+	/* A variable that receives something need not be there yet. */
+	if ((kinds & P_VAR) && a->kind == E_VAR) {
+		a->type = &type_none;
+		return true;
+	}
+	/* A bare word means itself, and is a string from here on. */
+	if ((kinds & P_WORD) && a->kind == E_CALL && !a->call.has_parens) {
+		const char *word = a->call.name;
+
+		a->kind = E_STR;
+		a->str.s = word;
+		a->str.len = strlen(word);
+	}
 	check_expr(k, a);
 	/* A missing positional parameter is 0 or "", whichever is wanted. */
 	if (a->kind == E_INT && a->num.is_missing_param && (kinds & (P_STR | P_STRLIT)) && !(kinds & (P_INT | P_ANY))) {
@@ -183,7 +209,7 @@ static const struct {
 	const struct type *type;
 } results[] = {
 	{ "none", &type_none }, { "bool", &type_bool }, { "int64", &type_s64 }, { "uint64", &type_u64 }, { "uint32", &type_u32 },
-	{ "int32", &type_s32 }, { "string[16]", &type_comm },
+	{ "int32", &type_s32 }, { "uint8", &type_u8 }, { "username", &type_username }, { "string[16]", &type_comm },
 };
 
 /* An enumerator of the kernel's types, used as a plain word. */

@@ -15,6 +15,9 @@ struct target {
 	/* The address of a kernel symbol, 0 if unknown. NULL: no symbols. */
 	u64 (*kaddr)(void *self, const char *name);
 	void *kaddr_self;
+	/* The id of the cgroup (version 2) at a path, or -errno. */
+	s64 (*cgroup_id)(const char *path);
+	s64 boot_to_tai_ns; /* TAI minus the boot clock */
 	u64 pidns_dev, pidns_ino; /* of the tracer's PID namespace; ino 0: the initial one */
 	u32 filter_pid;           /* -p, else 0 */
 	u32 child_pid;            /* -c, else 0 */

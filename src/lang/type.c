@@ -14,6 +14,9 @@ const struct type type_ksym = { .kind = T_KSYM, .size = 8, .align = 8 };
 const struct type type_usym = { .kind = T_USYM, .size = 16, .align = 8 };
 const struct type type_site_probe = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_PROBE };
 const struct type type_site_func = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_FUNC };
+const struct type type_inet = { .kind = T_INET, .size = 20, .align = 4 };
+const struct type type_mac = { .kind = T_MAC, .size = 6, .align = 1 };
+const struct type type_username = { .kind = T_USERNAME, .size = 4, .align = 4 };
 const struct type type_comm = { .kind = T_STRING, .size = 16, .align = 1 };
 
 const struct type *type_int(u32 size, bool is_signed)
@@ -73,11 +76,20 @@ const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt)
 	return t;
 }
 
-const struct type *type_timestamp(struct arena *a, const char *fmt)
+const struct type *type_timestamp(struct arena *a, const char *fmt, u32 clock)
 {
 	struct type *t = make(a, T_TIMESTAMP, 8, 8);
 
 	t->name = fmt;
+	t->cnt = clock;
+	return t;
+}
+
+const struct type *type_cgroup_path(struct arena *a, const char *pattern)
+{
+	struct type *t = make(a, T_CGROUP_PATH, 8, 8);
+
+	t->name = pattern;
 	return t;
 }
 
@@ -137,6 +149,7 @@ bool type_equal(const struct type *a, const struct type *b)
 		return false;
 	switch (a->kind) {
 	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_STRING: case T_BUFFER: case T_KSYM: case T_USYM: case T_COUNT:
+	case T_INET: case T_MAC: case T_USERNAME:
 	case T_KIND_CNT:
 		return true;
 	case T_INT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS:
@@ -159,7 +172,9 @@ bool type_equal(const struct type *a, const struct type *b)
 	case T_SITE:
 		return a->show == b->show;
 	case T_TIMESTAMP:
-		return str_eq(a->name, b->name);
+		return a->cnt == b->cnt && str_eq(a->name, b->name);
+	case T_CGROUP_PATH:
+		return a->name && b->name ? str_eq(a->name, b->name) : a->name == b->name;
 	case T_HIST:
 		return a->hist.bits == b->hist.bits;
 	case T_LHIST:
@@ -268,6 +283,18 @@ void type_print(const struct type *t, struct sbuf *out)
 		return;
 	case T_TIMESTAMP:
 		sbuf_puts(out, "timestamp");
+		return;
+	case T_INET:
+		sbuf_puts(out, "inet");
+		return;
+	case T_MAC:
+		sbuf_puts(out, "mac");
+		return;
+	case T_USERNAME:
+		sbuf_puts(out, "username");
+		return;
+	case T_CGROUP_PATH:
+		sbuf_puts(out, "cgroup_path");
 		return;
 	case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS:
 		if (!t->is_signed)

@@ -6,7 +6,8 @@
  * In memory (little endian, as the kernel has it):
  *   bool 1 byte; int/enum/pointer their size; string[N] N bytes, NUL-terminated unless all N are text (then it was cut);
  *   buffer: u32 length, then `cnt` bytes; array and struct as in C; tuple: members at their offsets, padding zero;
- *   site: u32 index into image.sites; timestamp: u64 nanoseconds since boot; ksym: u64; usym: u64 address, u32 pid, u32 site.
+ *   site: u32 index into image.sites; timestamp: u64 nanoseconds since boot; ksym: u64; usym: u64 address, u32 pid, u32 site;
+ *   inet: u32 address family, 16 bytes (the first 4 of them for IPv4); mac: 6 bytes; username: u32 uid; cgroup_path: u64 cgroup id.
  * Aggregations, per CPU:
  *   count, sum: u64. avg, stats: u64 total, u64 count. min, max: u64 rank, u64 is_set (see agg_rank in run/agg.h).
  *   hist, lhist: u64 bucket[type->hist.bucket_cnt].
@@ -32,7 +33,11 @@ enum type_kind {
 	T_SITE,   /* an attach site, shown as its probe name or its function */
 	T_KSYM,
 	T_USYM,
-	T_TIMESTAMP, /* strftime(): `name` is the format */
+	T_TIMESTAMP, /* strftime(): `name` is the format, `cnt` the clock */
+	T_INET,
+	T_MAC,
+	T_USERNAME,
+	T_CGROUP_PATH, /* `name`: which hierarchies are shown, a pattern, or NULL */
 	/* aggregations; keep together, COUNT first, see type_is_agg() */
 	T_COUNT,
 	T_SUM,
@@ -47,6 +52,9 @@ enum type_kind {
 
 /* AS_ANY: an address of which nothing is known; the kernel guesses by its value. */
 enum addr_space { AS_NONE, AS_KERNEL, AS_USER, AS_ANY };
+
+/* Of a timestamp; nsecs() has more of them. */
+enum { CLOCK_IS_BOOT, CLOCK_IS_TAI };
 
 enum site_show { SITE_PROBE, SITE_FUNC };
 
@@ -93,7 +101,7 @@ struct type {
 	u32 align;
 	const struct type *elem; /* pointer: target; array: element; enum: none */
 	u32 cnt;                 /* array: elements; buffer: capacity */
-	const char *name;        /* struct, enum: tag ("" if anonymous); timestamp: format */
+	const char *name;        /* struct, enum: tag ("" if anonymous); timestamp: format; cgroup_path: pattern */
 	struct hist_shape hist;
 	/* struct, tuple */
 	struct member *members;
@@ -107,6 +115,7 @@ struct type {
 extern const struct type type_error, type_none, type_void, type_bool;
 extern const struct type type_s8, type_s16, type_s32, type_s64, type_u8, type_u16, type_u32, type_u64;
 extern const struct type type_ksym, type_usym, type_site_probe, type_site_func;
+extern const struct type type_inet, type_mac, type_username;
 extern const struct type type_comm; /* string[16] */
 
 const struct type *type_int(u32 size, bool is_signed);
@@ -114,7 +123,8 @@ const struct type *type_string(struct arena *a, u32 size);
 const struct type *type_buffer(struct arena *a, u32 cap);
 const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as);
 const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt);
-const struct type *type_timestamp(struct arena *a, const char *fmt);
+const struct type *type_timestamp(struct arena *a, const char *fmt, u32 clock);
+const struct type *type_cgroup_path(struct arena *a, const char *pattern);
 /* Lays out a tuple (or record, if names is not NULL) as C would. */
 const struct type *type_tuple(struct arena *a, const struct type *const *elems, const char *const *names, u32 cnt);
 const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed);
@@ -140,9 +150,11 @@ static inline bool type_is_scalar(const struct type *t)
 {
 	switch (t->kind) {
 	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
+	case T_USERNAME: case T_CGROUP_PATH:
 		return true;
 	case T_ERROR: case T_NONE: case T_VOID: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
 	case T_USYM: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST:
+	case T_INET: case T_MAC:
 	case T_KIND_CNT:
 		return false;
 	}

@@ -16,6 +16,9 @@ struct naming {
 	const struct compile *compile;                                           /* sites, config */
 	bool (*ksym)(void *self, u64 addr, struct sbuf *out);                     /* name, without offset */
 	bool (*usym)(void *self, u64 addr, u32 pid, struct sbuf *out);
+	void (*username)(void *self, u32 uid, struct sbuf *out);                  /* nothing if nobody has it */
+	/* "hierarchy:path", comma-separated; pattern: only such hierarchies, NULL: all */
+	void (*cgroup_path)(void *self, u64 id, const char *pattern, struct sbuf *out);
 	void *self;
 	s64 boot_to_real_ns; /* add to a boot-clock stamp to get wall-clock time */
 };

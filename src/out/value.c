@@ -1,5 +1,6 @@
 #include "out/value.h"
 
+#include <arpa/inet.h>
 #include <time.h>
 
 #include "out/hist.h"
@@ -189,11 +190,37 @@ static void show_usym(const struct show *w, const u8 *data)
 		num_put_addr(w->out, addr);
 }
 
-/* strftime(3), with %f for microseconds, %l for milliseconds and %k for nanoseconds. */
-static void show_time(const struct show *w, const char *fmt, u64 boot_ns)
+static void show_inet(const struct show *w, const u8 *data)
 {
-	s64 ns = (s64)boot_ns + w->n->boot_to_real_ns, sec = ns / 1000000000, frac = ns % 1000000000;
+	char text[INET6_ADDRSTRLEN];
+	u32 family;
+
+	memcpy(&family, data, 4);
+	/* inet_ntop() refuses what is neither of the two */
+	sbuf_puts(w->out, inet_ntop((int)family, data + 4, text, sizeof(text)) ? text : "(?)");
+}
+
+static void show_mac(const struct show *w, const u8 *data)
+{
+	sbuf_printf(w->out, "%02X:%02X:%02X:%02X:%02X:%02X", data[0], data[1], data[2], data[3], data[4], data[5]);
+}
+
+/* Seconds that TAI is ahead of the wall clock: some dozens, or 0 where nobody told the kernel. */
+static s64 tai_ahead_ns(void)
+{
+	struct timespec tai, real;
+
+	if (clock_gettime(CLOCK_TAI, &tai) || clock_gettime(CLOCK_REALTIME, &real))
+		return 0;
+	return ((tai.tv_sec - real.tv_sec) * 1000000000ll + (tai.tv_nsec - real.tv_nsec) + 500000000) / 1000000000 * 1000000000;
+}
+
+/* strftime(3), with %f for microseconds, %l for milliseconds and %k for nanoseconds. */
+static void show_time(const struct show *w, const struct type *t, u64 stamp)
+{
+	s64 ns = (s64)stamp + (t->cnt == CLOCK_IS_TAI ? -tai_ahead_ns() : w->n->boot_to_real_ns), sec = ns / 1000000000, frac = ns % 1000000000;
 	char own[256], text[1024], *at = own, *end = own + sizeof(own) - 16;
+	const char *fmt = t->name;
 	static bool zone_is_read;
 	struct tm tm;
 	time_t when;
@@ -308,7 +335,25 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 		show_usym(w, data);
 		return;
 	case T_TIMESTAMP:
-		show_time(w, t->name, load_u64(data));
+		show_time(w, t, load_u64(data));
+		return;
+	case T_INET:
+		show_inet(w, data);
+		return;
+	case T_MAC:
+		show_mac(w, data);
+		return;
+	case T_USERNAME:
+		if (w->n->username)
+			w->n->username(w->n->self, value_load(t, data), w->out);
+		else
+			num_put_u64(w->out, value_load(t, data));
+		return;
+	case T_CGROUP_PATH:
+		if (w->n->cgroup_path)
+			w->n->cgroup_path(w->n->self, load_u64(data), t->name, w->out);
+		else
+			num_put_u64(w->out, load_u64(data));
 		return;
 	case T_COUNT:
 		num_put_u64(w->out, value_div(load_u64(data), w->div, false));

@@ -58,6 +58,7 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 
 	switch (t->kind) {
 	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
+	case T_USERNAME: case T_CGROUP_PATH:
 		return compare_u64(number_rank(t, a), number_rank(t, b));
 	case T_USYM:
 		return compare_u64(value_load(&type_u64, a), value_load(&type_u64, b));
@@ -75,6 +76,7 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 		return r;
 	case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
 	case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+	case T_INET: case T_MAC:
 		return memcmp(a, b, t->size);
 	}
 	return 0;
@@ -108,6 +110,7 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 	}
 	switch (t->kind) {
 	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
+	case T_USERNAME: case T_CGROUP_PATH:
 		if (is_signed_key(t))
 			prefix_add_number(p, value_load(t, key) ^ (u64)1 << (8 * t->size - 1), t->size);
 		else
@@ -130,6 +133,7 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 		return;
 	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
 	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+	case T_INET: case T_MAC:
 		break;
 	}
 	p->len = UINT32_MAX / 2; /* left to map_key_compare() */
@@ -429,6 +433,7 @@ u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
 		break;
 	case T_ERROR: case T_NONE: case T_VOID: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
 	case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_KIND_CNT:
+	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
 		break;
 	}
 	return assigned + spilled;

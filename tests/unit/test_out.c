@@ -194,14 +194,14 @@ static void test_timestamps(void)
 	u64 boot = 1000000000000, real = 1767323045123456789;
 
 	naming.boot_to_real_ns = (s64)(real - boot);
-	CHECK_TEXT(text_of(type_timestamp(&arena, "%Y-%m-%d %H:%M:%S"), &boot), "2026-01-02 03:04:05");
-	CHECK_TEXT(text_of(type_timestamp(&arena, "%S.%f %l %k %%f"), &boot), "05.123456 123 123456789 %f");
-	CHECK_TEXT(text_of(type_timestamp(&arena, ""), &boot), "");
-	CHECK_TEXT(text_of(type_timestamp(&arena, "%H%"), &boot), "03%");
-	CHECK_TEXT(json_of(type_timestamp(&arena, "\"%H\""), &boot), "\"\\\"03\\\"\"");
+	CHECK_TEXT(text_of(type_timestamp(&arena, "%Y-%m-%d %H:%M:%S", CLOCK_IS_BOOT), &boot), "2026-01-02 03:04:05");
+	CHECK_TEXT(text_of(type_timestamp(&arena, "%S.%f %l %k %%f", CLOCK_IS_BOOT), &boot), "05.123456 123 123456789 %f");
+	CHECK_TEXT(text_of(type_timestamp(&arena, "", CLOCK_IS_BOOT), &boot), "");
+	CHECK_TEXT(text_of(type_timestamp(&arena, "%H%", CLOCK_IS_BOOT), &boot), "03%");
+	CHECK_TEXT(json_of(type_timestamp(&arena, "\"%H\"", CLOCK_IS_BOOT), &boot), "\"\\\"03\\\"\"");
 	naming.boot_to_real_ns = -(s64)boot - 1; /* just before 1970 */
-	CHECK_TEXT(text_of(type_timestamp(&arena, "%S.%f"), &boot), "59.999999");
-	CHECK_TEXT(text_of(type_timestamp(&arena, arena_printf(&arena, "%0500d", 1)), &boot), "(?)");
+	CHECK_TEXT(text_of(type_timestamp(&arena, "%S.%f", CLOCK_IS_BOOT), &boot), "59.999999");
+	CHECK_TEXT(text_of(type_timestamp(&arena, arena_printf(&arena, "%0500d", 1), CLOCK_IS_BOOT), &boot), "(?)");
 	naming.boot_to_real_ns = 0;
 }
 

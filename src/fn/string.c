@@ -1,0 +1,467 @@
+/* Strings: length, search, joining, and names of numbers.
+ *
+ * Searching goes over the text once, whatever is looked for (the shift-and method): bit j of a word says that the j + 1 bytes that end here
+ * are the first j + 1 bytes of the needle; each byte of the text has a mask of the places where the needle has it. So the verifier walks
+ * the loop once for each byte, with no branch that depends on what was found so far.
+ */
+#include <signal.h>
+
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "probe/syscall.h"
+
+enum { NEEDLE_MAX = 64, NAME_SZ = 64 };
+
+/* Arguments that are addresses of text, or arrays of bytes, are read as str() reads them. */
+static bool make_string(struct check *k, struct expr *e, u32 n)
+{
+	struct expr *a = e->call.args[n], *str;
+
+	if (a->type->kind == T_STRING)
+		return true;
+	if (a->type->elem->size != 1) {
+		check_fail(k, a, E_ARG_TYPE, "%s() works on text; this is %s", e->call.name, type_str(check_arena(k), a->type));
+		e->type = &type_error;
+		return false;
+	}
+	str = arena_new(check_arena(k), struct expr);
+	*str = (struct expr){ .kind = E_CALL, .span = a->span };
+	str->call.name = "str";
+	str->call.has_parens = true;
+	str->call.args = arena_alloc(check_arena(k), sizeof(*str->call.args));
+	str->call.args[0] = a;
+	str->call.arg_cnt = 1;
+	e->call.args[n] = str;
+	check_expr(k, str);
+	return !is_poisoned(str);
+}
+
+static void check_strlen(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	make_string(k, e, 0);
+}
+
+/* Bytes of the string at m before its NUL; all `cap` of them if it has none. */
+static vreg length_of(struct lower *l, struct mem m, u32 cap)
+{
+	struct ir_block *some = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *whole = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct mem copy = lower_temp(l, cap, 8), last = { .base = m.base, .off = m.off + cap - 1 };
+	vreg d = ir_vreg(l->b.f), len;
+
+	/* A helper that copies is quicker than a loop of ours, and gives a number whose bounds the verifier knows. */
+	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap), opnd_reg(lower_addr(l, m)));
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	len = ir_alu(&l->b, IR_ADD, len, opnd_imm(-1));
+	ir_br(&l->b, C_ULT, len, opnd_imm(cap), some, done);
+	ir_place(&l->b, some);
+	ir_mov_to(&l->b, d, opnd_reg(len));
+	ir_br(&l->b, C_EQ, d, opnd_imm(cap - 1), full, done);
+	ir_place(&l->b, full);
+	ir_br(&l->b, C_NE, lower_load(l, last, &type_u8), opnd_imm(0), whole, done);
+	ir_place(&l->b, whole);
+	ir_mov_to(&l->b, d, opnd_imm(cap));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return d;
+}
+
+static struct val lower_strlen(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.args[0];
+
+	if (a->kind == E_STR)
+		return val_imm(a->str.len);
+	return val_reg(length_of(l, lower_mem(l, a), a->type->size));
+}
+
+static struct val lower_strcap(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_imm(e->call.args[0]->type->size);
+}
+
+/* Search */
+
+static const struct expr *literal_of(const struct expr *e)
+{
+	/* str("text") is the text */
+	if (e->kind == E_CALL && e->call.arg_cnt == 1 && e->type->kind == T_STRING && e->call.args[0]->kind == E_STR &&
+	    e->call.args[0]->str.len + 1 == e->type->size)
+		e = e->call.args[0];
+	return e->kind == E_STR ? e : NULL;
+}
+
+static bool check_search(struct check *k, struct expr *e)
+{
+	const struct expr *lit;
+
+	if (!make_string(k, e, 0) || !make_string(k, e, 1))
+		return false;
+	lit = literal_of(e->call.args[1]);
+	if (lit && strlen(lit->str.s) > NEEDLE_MAX) {
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "%s() looks for at most %d bytes (%u given)", e->call.name, NEEDLE_MAX,
+			   (u32)strlen(lit->str.s));
+		e->type = &type_error;
+		return false;
+	}
+	return true;
+}
+
+static void check_strstr(struct check *k, struct expr *e)
+{
+	e->type = &type_s64;
+	check_search(k, e);
+}
+
+static void check_strcontains(struct check *k, struct expr *e)
+{
+	e->type = &type_bool;
+	check_search(k, e);
+}
+
+/* What is looked for: masks of `width` bytes each, and the bit of its last byte. */
+struct needle {
+	vreg masks;
+	u32 width;
+	struct opnd last;
+	vreg len; /* 0: len_imm */
+	u32 len_imm;
+};
+
+static struct needle needle_literal(struct lower *l, const char *text)
+{
+	u32 n = strlen(text), width = n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
+	u8 *table = arena_alloc(l->c->arena, 256 * width);
+
+	for (u32 i = 0; i < n; i++)
+		table[(u8)text[i] * width + i / 8] |= 1 << i % 8; /* little endian */
+	return (struct needle){ .masks = ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, 256 * width, 8)), .width = width,
+				.last = n > 31 ? opnd_reg(ir_imm(&l->b, 1ull << (n - 1))) : opnd_imm(1ll << (n - 1)), .len_imm = n };
+}
+
+/* The same at run time. Goes to `empty` if there is nothing to look for. */
+static struct needle needle_build(struct lower *l, struct expr *e, struct ir_block *empty, struct ir_block *too_long)
+{
+	struct mem text = lower_mem(l, e), table = lower_temp(l, 256 * 8, 8);
+	struct ir_block *loop = ir_block_new(l->b.f), *add = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *end = ir_block_new(l->b.f),
+			*ready = ir_block_new(l->b.f);
+	vreg i = ir_vreg(l->b.f), bit = ir_vreg(l->b.f), c, at, from = lower_addr(l, text), base = lower_addr(l, table);
+	u32 cap = MIN(e->type->size, NEEDLE_MAX);
+
+	lower_zero(l, table, 256 * 8);
+	ir_mov_to(&l->b, i, opnd_imm(0));
+	ir_mov_to(&l->b, bit, opnd_imm(1));
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	c = ir_load(&l->b, ir_alu(&l->b, IR_ADD, from, opnd_reg(i)), 0, 1);
+	ir_br(&l->b, C_EQ, c, opnd_imm(0), ready, add);
+	ir_place(&l->b, add);
+	at = ir_alu(&l->b, IR_ADD, base, opnd_reg(ir_alu(&l->b, IR_SHL, c, opnd_imm(3))));
+	/* no bit is added twice */
+	ir_store(&l->b, at, 0, 8, opnd_reg(ir_alu(&l->b, IR_ADD, ir_load(&l->b, at, 0, 8), opnd_reg(bit))));
+	ir_alu_to(&l->b, IR_SHL, bit, bit, opnd_imm(1));
+	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
+	ir_br(&l->b, C_ULT, i, opnd_imm(cap), loop, next);
+	ir_place(&l->b, next);
+	if (e->type->size > NEEDLE_MAX)
+		ir_br(&l->b, C_EQ, lower_load(l, (struct mem){ .base = text.base, .off = text.off + NEEDLE_MAX }, &type_u8), opnd_imm(0), ready, too_long);
+	else
+		ir_jmp(&l->b, ready);
+	ir_place(&l->b, ready);
+	ir_br(&l->b, C_EQ, i, opnd_imm(0), empty, end);
+	ir_place(&l->b, end);
+	/* 64 bytes have shifted the bit out: 1 << (i - 1) */
+	bit = ir_alu(&l->b, IR_SHL, ir_imm(&l->b, 1), opnd_reg(ir_alu(&l->b, IR_ADD, i, opnd_imm(-1))));
+	return (struct needle){ .masks = base, .width = 8, .last = opnd_reg(bit), .len = i };
+}
+
+/* Where needle starts in haystack, or -1. */
+static vreg search(struct lower *l, struct expr *e)
+{
+	struct expr *hay = e->call.args[0], *what = e->call.args[1];
+	const struct expr *lit = literal_of(what);
+	struct ir_block *loop = ir_block_new(l->b.f), *more = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *found = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f), *too_long = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), i = ir_vreg(l->b.f), state = ir_vreg(l->b.f), c, at, from;
+	u32 mark, shift;
+	struct mem text;
+	struct needle n;
+
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	if (lit && !*lit->str.s)
+		return d;
+	text = lower_mem(l, hay);
+	n = lit ? needle_literal(l, lit->str.s) : needle_build(l, what, empty, too_long);
+	shift = __builtin_ctz(n.width);
+	from = lower_addr(l, text);
+	ir_mov_to(&l->b, d, opnd_imm(-1));
+	ir_mov_to(&l->b, i, opnd_imm(0));
+	ir_mov_to(&l->b, state, opnd_imm(0));
+	mark = lower_mark(l);
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	c = ir_load(&l->b, ir_alu(&l->b, IR_ADD, from, opnd_reg(i)), 0, 1);
+	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
+	ir_br(&l->b, C_EQ, c, opnd_imm(0), done, more);
+	ir_place(&l->b, more);
+	at = ir_alu(&l->b, IR_ADD, n.masks, opnd_reg(shift ? ir_alu(&l->b, IR_SHL, c, opnd_imm(shift)) : c));
+	ir_alu_to(&l->b, IR_SHL, state, state, opnd_imm(1));
+	ir_alu_to(&l->b, IR_ADD, state, state, opnd_imm(1));
+	ir_alu_to(&l->b, IR_AND, state, state, opnd_reg(ir_load(&l->b, at, 0, n.width)));
+	ir_br(&l->b, C_SET, state, n.last, found, next);
+	ir_place(&l->b, next);
+	ir_br(&l->b, C_ULT, i, opnd_imm(hay->type->size), loop, done);
+	ir_place(&l->b, found);
+	if (n.len)
+		ir_alu_to(&l->b, IR_SUB, d, i, opnd_reg(n.len));
+	else
+		ir_alu_to(&l->b, IR_ADD, d, i, opnd_imm(-(s64)n.len_imm));
+	ir_jmp(&l->b, done);
+	if (!lit) {
+		ir_place(&l->b, empty);
+		ir_mov_to(&l->b, d, opnd_imm(0));
+		ir_jmp(&l->b, done);
+		if (what->type->size > NEEDLE_MAX) {
+			ir_place(&l->b, too_long);
+			lower_runtime_error(l, e->span, "What is searched for is longer than 64 bytes: it is taken as not found.");
+			ir_mov_to(&l->b, d, opnd_imm(-1));
+			ir_jmp(&l->b, done);
+		}
+	}
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return d;
+}
+
+static struct val lower_strstr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_reg(search(l, e));
+}
+
+static struct val lower_strcontains(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	vreg at = search(l, e);
+
+	/* -1 is the only one with a sign */
+	return val_reg(ir_alu(&l->b, IR_XOR, ir_alu(&l->b, IR_SHR, at, opnd_imm(63)), opnd_imm(1)));
+}
+
+/* Comparison */
+
+static void check_memcmp(struct check *k, struct expr *e)
+{
+	struct expr *n = e->call.args[2];
+
+	e->type = &type_s64;
+	for (u32 i = 0; i < 2; i++) {
+		const struct type *t = e->call.args[i]->type;
+
+		if (t->kind == T_STRING || t->kind == T_ARRAY)
+			continue;
+		check_fail(k, e->call.args[i], E_ARG_TYPE, "memcmp() compares arrays and strings; this is %s", type_str(check_arena(k), t));
+		diag_hint(k->c->diag, "read what a pointer points to by buf() or str()");
+		e->type = &type_error;
+		return;
+	}
+	if (expr_is_int(n)) {
+		u32 most = MIN(e->call.args[0]->type->size, e->call.args[1]->type->size);
+
+		if (n->num.value > most) {
+			check_fail(k, n, E_OUT_OF_BOUNDS, "memcmp() of %lld bytes: the shorter side has %u", (long long)n->num.value, most);
+			e->type = &type_error;
+		}
+	}
+}
+
+static struct val lower_memcmp(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *a = e->call.args[0], *b = e->call.args[1], *n = e->call.args[2];
+	u32 most = MIN(a->type->size, b->type->size);
+	struct ir_block *loop = ir_block_new(l->b.f), *in = ir_block_new(l->b.f), *same = ir_block_new(l->b.f), *differ = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f);
+	struct mem x = lower_mem(l, a), y = lower_mem(l, b);
+	vreg pa = lower_addr(l, x), pb = lower_addr(l, y), i = ir_vreg(l->b.f), d = ir_vreg(l->b.f), ca, cb;
+	struct opnd cnt = lower_scalar(l, n);
+
+	if (cnt.is_imm) {
+		most = MIN(most, (u64)cnt.imm);
+		if (!most)
+			return val_imm(0);
+	}
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_mov_to(&l->b, i, opnd_imm(0));
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	if (cnt.is_imm)
+		ir_jmp(&l->b, in);
+	else
+		ir_br(&l->b, C_UGE, i, cnt, done, in);
+	ir_place(&l->b, in);
+	ca = ir_load(&l->b, ir_alu(&l->b, IR_ADD, pa, opnd_reg(i)), 0, 1);
+	cb = ir_load(&l->b, ir_alu(&l->b, IR_ADD, pb, opnd_reg(i)), 0, 1);
+	ir_br(&l->b, C_EQ, ca, opnd_reg(cb), same, differ);
+	ir_place(&l->b, same);
+	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
+	ir_br(&l->b, C_ULT, i, opnd_imm(most), loop, done);
+	ir_place(&l->b, differ);
+	ir_alu_to(&l->b, IR_SUB, d, ca, opnd_reg(cb));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
+/* Joining */
+
+static void check_str_concat(struct check *k, struct expr *e)
+{
+	if (make_string(k, e, 0) && make_string(k, e, 1))
+		e->type = type_string(check_arena(k), e->call.args[0]->type->size + e->call.args[1]->type->size - 1);
+	else
+		e->type = &type_error;
+}
+
+static struct val lower_str_concat(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct mem a = lower_mem(l, e->call.args[0]), b = lower_mem(l, e->call.args[1]);
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	u32 a_cap = e->call.args[0]->type->size, b_cap = e->call.args[1]->type->size;
+	struct ir_block *good = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg to = lower_addr(l, m), len;
+
+	/* The second copy goes to a place that is only known at run time: all of it must have been written before. */
+	lower_zero(l, m, e->type->size);
+	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(to), opnd_imm(a_cap), opnd_reg(lower_addr(l, a)));
+	len = ir_alu(&l->b, IR_ADD, len, opnd_imm(-1));
+	ir_br(&l->b, C_ULT, len, opnd_imm(a_cap), good, done);
+	ir_place(&l->b, good);
+	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_reg(len))), opnd_imm(b_cap),
+		   opnd_reg(lower_addr(l, b)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_mem(m);
+}
+
+/* Names of numbers: a table of offsets, one more for what has no name, and the texts behind it. */
+
+struct names {
+	u32 cnt;
+	const char *(*name)(struct arena *a, u32 n); /* NULL: none */
+	const char *unknown;
+};
+
+static const char *error_text(struct arena *a, u32 n)
+{
+	return strerrordesc_np((int)n);
+}
+
+static const char *signal_text(struct arena *a, u32 n)
+{
+	const char *name = sigabbrev_np((int)n);
+
+	/* as kill -l has them: the C library keeps two of the kernel's for itself */
+	if (n >= 34 && n <= 49)
+		return n == 34 ? "SIGRTMIN" : arena_printf(a, "SIGRTMIN+%u", n - 34);
+	if (n >= 50 && n <= 64)
+		return n == 64 ? "SIGRTMAX" : arena_printf(a, "SIGRTMAX-%u", 64 - n);
+	return name ? arena_printf(a, "SIG%s", name) : NULL;
+}
+
+static const char *syscall_text(struct arena *a, u32 n)
+{
+	const struct syscall_row *rows;
+	u32 cnt;
+
+	rows = syscall_table(&cnt);
+	for (u32 i = 0; i < cnt; i++)
+		if (rows[i].nr == n)
+			return rows[i].call;
+	return NULL;
+}
+
+static const struct names error_names = { 134, error_text, "Unknown error" };
+static const struct names signal_names = { 65, signal_text, "Unknown signal" };
+static const struct names syscall_names = { 512, syscall_text, "Unknown syscall" };
+
+static void check_name(struct check *k, struct expr *e)
+{
+	e->type = type_string(check_arena(k), NAME_SZ);
+}
+
+/* The whole table; its offset in the constants, the start of the texts in it in *text_off. */
+static u32 name_table(struct lower *l, const struct names *names, u32 *text_off)
+{
+	u16 *offs = arena_alloc(l->c->arena, (names->cnt + 1) * sizeof(*offs));
+	struct sbuf text = {};
+	u32 at, unknown;
+	u8 *all;
+
+	sbuf_add(&text, names->unknown, strlen(names->unknown) + 1);
+	unknown = 0;
+	for (u32 i = 0; i < names->cnt; i++) {
+		const char *name = names->name(l->c->arena, i);
+
+		offs[i] = name ? text.len : unknown;
+		if (name)
+			sbuf_add(&text, name, strlen(name) + 1);
+	}
+	offs[names->cnt] = unknown;
+	*text_off = (names->cnt + 1) * sizeof(*offs);
+	all = arena_alloc(l->c->arena, *text_off + text.len);
+	memcpy(all, offs, *text_off);
+	memcpy(all + *text_off, text.s, text.len);
+	BUG_ON(text.len > UINT16_MAX);
+	at = lower_const(l, all, *text_off + text.len, 8);
+	sbuf_release(&text);
+	return at;
+}
+
+static struct val lower_name(struct lower *l, struct expr *e, const struct mem *dst, const struct names *names)
+{
+	struct mem m = dst ? *dst : lower_temp(l, NAME_SZ, 8);
+	struct ir_block *none = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
+	vreg n = ir_vreg(l->b.f), off;
+	u32 text_off, at = name_table(l, names, &text_off);
+
+	ir_mov_to(&l->b, n, lower_scalar(l, e->call.args[0]));
+	ir_br(&l->b, C_ULT, n, opnd_imm(names->cnt), known, none);
+	ir_place(&l->b, none);
+	ir_mov_to(&l->b, n, opnd_imm(names->cnt));
+	ir_jmp(&l->b, known);
+	ir_place(&l->b, known);
+	off = ir_load(&l->b, ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at), opnd_reg(ir_alu(&l->b, IR_SHL, n, opnd_imm(1)))), 0, 2);
+	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, m)), opnd_imm(NAME_SZ),
+		   opnd_reg(ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at + text_off), opnd_reg(off))));
+	return val_mem(m);
+}
+
+static struct val lower_strerror(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return lower_name(l, e, dst, &error_names);
+}
+
+static struct val lower_signal_name(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return lower_name(l, e, dst, &signal_names);
+}
+
+static struct val lower_syscall_name(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return lower_name(l, e, dst, &syscall_names);
+}
+
+static const struct fn rows[] = {
+	{ "strlen", "(str|ptr s) uint64", "number of bytes of a string before its NUL", "begin { print(strlen(comm)) }", 0, check_strlen, lower_strlen },
+	{ "strcap", "(str|ptr s) uint64", "number of bytes that a string has room for, its NUL included", "begin { print(strcap(comm)) }", 0, check_strlen, lower_strcap },
+	{ "strstr", "(str|ptr haystack, str|ptr needle) int64", "where needle starts in haystack, counted from 0; -1 if it is not there", "begin { print(strstr(comm, \"on\")) }", 0, check_strstr, lower_strstr },
+	{ "strcontains", "(str|ptr haystack, str|ptr needle) bool", "true if haystack has needle in it", "tracepoint:syscalls:sys_enter_openat /strcontains(str(args.filename), \".so\")/ { @ = count() }", 0, check_strcontains, lower_strcontains },
+	{ "memcmp", "(any a, any b, int n) int64", "0 if the first n bytes of two arrays or strings are equal, else the difference of the first bytes that differ", "begin { print(memcmp(comm, \"sonde\", 5)) }", 0, check_memcmp, lower_memcmp },
+	{ "str_concat", "(str|ptr a, str|ptr b) string", "the two strings, one behind the other", "begin { print(str_concat(comm, \"!\")) }", 0, check_str_concat, lower_str_concat },
+	{ "strerror", "(int errno) string[64]", "what an error number means; results of system calls are negative: strerror(-args.ret)", "tracepoint:syscalls:sys_exit_openat /args.ret < 0/ { @[strerror(-args.ret)] = count() }", 0, check_name, lower_strerror },
+	{ "signal_name", "(int sig) string[64]", "name of a signal", "begin { print(signal_name(9)) }", 0, check_name, lower_signal_name },
+	{ "syscall_name", "(int nr) string[64]", "name of a system call, by its number", "begin { print(syscall_name(59)) }", 0, check_name, lower_syscall_name },
+};
+
+FN_FAMILY(fn_strings, rows);
