@@ -33,7 +33,7 @@ enum fn_flags {
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.
- * Kinds: int, ptr, str, lit (integer literal), strlit (string literal), map (the map itself), any. Alternatives with `|`.
+ * Kinds: int, ptr, str, lit (integer literal), strlit (string literal), word (a bare name, which arrives as a string literal), map (the map itself), any. Alternatives with `|`.
  *   "(ptr|int addr, ?int len) string"
  * The result word is documentation; check() sets the real type, or the default is taken: none, int, uint32 … see fn_result(). */
 struct fn {

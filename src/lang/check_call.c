@@ -5,7 +5,7 @@
 
 #include "probe/provider.h"
 
-enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64 };
+enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128 };
 
 static const struct {
 	const char *word, *name; /* as in signatures, as in messages */
@@ -13,6 +13,7 @@ static const struct {
 } param_kinds[] = {
 	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
 	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
+	{ "word", "name", P_WORD },
 };
 
 struct param {
@@ -96,7 +97,7 @@ static bool arg_fits(const struct expr *a, u32 kinds)
 		return true;
 	if ((kinds & P_MAP) && a->kind == E_MAP)
 		return true;
-	if ((kinds & P_STRLIT) && a->kind == E_STR)
+	if ((kinds & (P_STRLIT | P_WORD)) && a->kind == E_STR)
 		return true;
 	if ((kinds & P_LIT) && expr_is_int(a))
 		return true;
@@ -142,6 +143,14 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 		if (!a->type || a->type->kind != T_ERROR)
 			a->type = a->map.map && a->map.map->val ? a->map.map->val : &type_s64;
 		return k->c->diag->error_cnt == tried && a->type->kind != T_ERROR;
+	}
+	/* A bare name is taken as it is written, not looked up: kstack(perf). */
+	if ((kinds & P_WORD) && a->kind == E_CALL && !a->call.has_parens) {
+		const char *word = a->call.name;
+
+		a->kind = E_STR;
+		a->str.s = word;
+		a->str.len = strlen(word);
 	}
 	check_expr(k, a);
 	/* A missing positional parameter is 0 or "", whichever is wanted. */

@@ -170,7 +170,7 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 	case T_ENUM: case T_POINTER:
 		json_int(w->out, value_load(t, data), t->is_signed);
 		return;
-	case T_STRING: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
+	case T_STRING: case T_SITE: case T_KSYM: case T_USYM: case T_KSTACK: case T_USTACK: case T_TIMESTAMP:
 		show_as_text(w, t, data);
 		return;
 	case T_BUFFER:
@@ -291,8 +291,8 @@ static const char *map_kind(const struct type *val)
 	case T_AVG: case T_STATS:
 		return "stats";
 	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING:
-	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
-	case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_KIND_CNT:
+	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_KSTACK:
+	case T_USTACK: case T_TIMESTAMP: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_KIND_CNT:
 		return "map";
 	}
 	return "map";

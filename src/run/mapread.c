@@ -73,7 +73,7 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 		for (u32 i = 0; !r && i < t->member_cnt; i++)
 			r = map_key_compare(t->members[i].type, a + t->members[i].off, b + t->members[i].off);
 		return r;
-	case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
+	case T_KSTACK: case T_USTACK: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
 	case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
 		return memcmp(a, b, t->size);
 	}
@@ -128,8 +128,8 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 		for (u32 i = 0; i < t->member_cnt && p->len <= sizeof(p->bytes); i++)
 			prefix_add_key(p, t->members[i].type, key + t->members[i].off);
 		return;
-	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
-	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+	case T_BUFFER: case T_KSTACK: case T_USTACK: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN:
+	case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
 		break;
 	}
 	p->len = UINT32_MAX / 2; /* left to map_key_compare() */
@@ -428,7 +428,7 @@ u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
 		*is_exact = !spilled || !m->spills_sums;
 		break;
 	case T_ERROR: case T_NONE: case T_VOID: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
-	case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_KIND_CNT:
+	case T_SITE: case T_KSYM: case T_USYM: case T_KSTACK: case T_USTACK: case T_TIMESTAMP: case T_KIND_CNT:
 		break;
 	}
 	return assigned + spilled;
