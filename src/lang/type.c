@@ -277,11 +277,9 @@ void type_print(const struct type *t, struct sbuf *out)
 	case T_USYM:
 		sbuf_puts(out, "usym_t");
 		return;
-	case T_KSTACK:
-		sbuf_printf(out, "kstack[%u]", t->cnt);
-		return;
-	case T_USTACK:
-		sbuf_printf(out, "ustack[%u]", t->cnt);
+	case T_KSTACK: case T_USTACK:
+		sbuf_printf(out, "%cstack%s[%u]", t->kind == T_KSTACK ? 'k' : 'u',
+			    t->stack_mode == STACK_PERF ? "_perf" : t->stack_mode == STACK_RAW ? "_raw" : "", t->cnt);
 		return;
 	case T_TIMESTAMP:
 		sbuf_puts(out, "timestamp");
