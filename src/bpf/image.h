@@ -42,7 +42,8 @@ struct data_head {
 	u64 lost_ctrl;     /* control records that fit neither ring */
 	u64 scratch_busy;  /* runs given up because too many programs were nested on one CPU */
 	u64 exiting;       /* set by exit(): later events are of no interest */
-	u64 reserved[3];
+	u64 failed_stacks; /* stacks that the kernel could not take: they count as empty */
+	u64 reserved[2];
 };
 
 struct data_layout {
@@ -103,6 +104,7 @@ struct image {
 	u8 *const_data; /* literals and tables: the value of MAP_IDX_CONST */
 	u32 const_sz, const_cap;
 	u32 max_rec_sz;
+	bool has_user_addrs; /* values that are named after programs: ustack, usym */
 };
 
 /* Lowers, optimises and emits all units of a checked script. */

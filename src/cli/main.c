@@ -52,6 +52,24 @@ static bool name_ksym(void *self, u64 addr, struct sbuf *out)
 	return true;
 }
 
+static bool name_kframe(void *self, u64 addr, u64 at, struct sbuf *out)
+{
+	struct ksym sym;
+
+	if (!kallsyms_find(at, &sym))
+		return false;
+	sbuf_printf(out, "%s+%llu", sym.name, (unsigned long long)(addr - sym.addr));
+	return true;
+}
+
+/* The way from a tracepoint to its program, as far as the compiler left calls of it. */
+static bool hides_kframe(void *self, u64 addr)
+{
+	struct ksym sym;
+
+	return kallsyms_find(addr, &sym) && (str_starts(sym.name, "__bpf_trace_") || str_starts(sym.name, "__traceiter_"));
+}
+
 /* The script's text: -e, a file, or standard input. */
 static bool read_script(const struct cli *cli, struct compile *c, u32 *src)
 {
@@ -175,6 +193,8 @@ static int run(struct cli *cli, struct compile *c)
 	cli->run.naming.ksym = name_ksym;
 	cli->run.naming.username = ids_username;
 	cli->run.naming.cgroup_path = ids_cgroup_path;
+	cli->run.naming.kframe = name_kframe;
+	cli->run.naming.khidden = hides_kframe;
 	return session_run(c, &cli->run);
 failed:
 	sbuf_release(&why);

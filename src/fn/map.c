@@ -170,7 +170,16 @@ static bool check_map_arg(struct check *k, struct expr *e)
 
 static void check_len(struct check *k, struct expr *e)
 {
+	struct expr *a = e->call.args[0];
+
 	e->type = &type_s64;
+	if (type_is_stack(a->type))
+		return;
+	if (a->kind != E_MAP) {
+		check_fail(k, a, E_ARG_TYPE, "len() expects a map or a stack (%s provided)", type_str(check_arena(k), a->type));
+		e->type = &type_error;
+		return;
+	}
 	if (!check_map_arg(k, e))
 		return;
 	if (!e->call.args[0]->map.map->has_key) {
@@ -181,8 +190,17 @@ static void check_len(struct check *k, struct expr *e)
 
 static struct val lower_len(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	vreg map = ir_map(&l->b, e->call.args[0]->map.map->image_map), cb = ir_count_cb(&l->b);
+	struct expr *a = e->call.args[0];
+	vreg map, cb;
 
+	if (type_is_stack(a->type) && !(a->kind == E_MAP && !a->map.key && a->map.map->has_key)) {
+		struct mem m = lower_mem(l, a);
+
+		m.off += type_stack_head(a->type) - 8;
+		return val_reg(lower_load(l, m, &type_u64));
+	}
+	map = ir_map(&l->b, a->map.map->image_map);
+	cb = ir_count_cb(&l->b);
 	/* for_each returns how many elements it visited; the callback has nothing to do. */
 	return val_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(map), opnd_reg(cb), opnd_imm(0), opnd_imm(0)));
 }
@@ -216,7 +234,7 @@ static const struct fn rows[] = {
 	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT, check_delete, lower_delete },
 	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
 	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT, check_find, lower_find },
-	{ "len", "(map m) int64", "number of entries of a map", "begin { @a[1] = 2; print(len(@a)) }", 0, check_len, lower_len },
+	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack", "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
 	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_clear },
 	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },
 };

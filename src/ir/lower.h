@@ -22,7 +22,7 @@ enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
 
 struct val {
 	enum val_kind kind;
-	vreg len; /* VAL_MEM, a string: bytes up to and with its NUL, if known (at most the type's size) */
+	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to and with its NUL, a stack's head and frames */
 	struct opnd r; /* VAL_REG */
 	struct mem mem; /* VAL_MEM */
 };

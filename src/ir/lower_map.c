@@ -87,6 +87,7 @@ static void fold_cpu(struct lower *l, const struct type *t, vreg slot, vreg acc,
 	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY:
 	case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_STATS: case T_HIST: case T_LHIST:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
+	case T_KSTACK: case T_USTACK:
 	case T_KIND_CNT:
 		break;
 	}

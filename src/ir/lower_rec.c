@@ -14,7 +14,7 @@ enum { INLINE_MAX = 64, CTRL_POS_SZ = 8 };
 
 static bool is_var_field(const struct type *t)
 {
-	return (t->kind == T_STRING || t->kind == T_BUFFER) && t->size > INLINE_MAX;
+	return (t->kind == T_STRING || t->kind == T_BUFFER || type_is_stack(t)) && t->size > INLINE_MAX;
 }
 
 struct rec *lower_rec_new(struct lower *l, struct expr *call)
@@ -139,6 +139,43 @@ static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
 	return len;
 }
 
+/* The same for a stack: its head and the frames in use. */
+static vreg put_stack(struct lower *l, struct expr *e, struct mem dst)
+{
+	u32 head = type_stack_head(e->type);
+	struct val v = lower_expr(l, e, &dst);
+	struct ir_block *bad, *good;
+	vreg len;
+
+	BUG_ON(v.kind != VAL_MEM);
+	if (v.mem.base == dst.base && v.mem.off == dst.off) {
+		if (v.len)
+			return v.len;
+	} else {
+		lower_copy(l, v.mem, dst, e->type->size);
+	}
+	bad = ir_block_new(l->b.f);
+	good = ir_block_new(l->b.f);
+	len = ir_vreg(l->b.f);
+	dst.off += head - 8;
+	ir_mov_to(&l->b, len, opnd_reg(lower_load(l, dst, &type_u32)));
+	ir_alu_to(&l->b, IR_SHL, len, len, opnd_imm(3));
+	ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(head));
+	ir_br(&l->b, C_UGT, len, opnd_imm(e->type->size), bad, good);
+	ir_place(&l->b, bad);
+	ir_mov_to(&l->b, len, opnd_imm(0));
+	ir_jmp(&l->b, good);
+	ir_place(&l->b, good);
+	return len;
+}
+
+static vreg put_var(struct lower *l, struct expr *e, struct mem dst)
+{
+	if (type_is_stack(e->type))
+		return put_stack(l, e, dst);
+	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_string(l, e, dst);
+}
+
 static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **fields, u32 tail_max)
 {
 	struct mem buf = lower_temp(l, r->fixed_sz + tail_max, 8);
@@ -156,7 +193,7 @@ static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **field
 			continue;
 		if (size)
 			dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(size)) };
-		len = fields[i]->type->kind == T_BUFFER ? put_buffer(l, fields[i], dst) : put_string(l, fields[i], dst);
+		len = put_var(l, fields[i], dst);
 		ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
 		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz));
 	}

@@ -151,6 +151,8 @@ static bool probe(enum kern_feature f)
 		return kern_raw_tp_open("sched_switch", -1, 1) == -EBADF;
 	case KF_COMM_PADDED:
 		return release_is_at_least(6, 3);
+	case KF_ENTRY_CALLER:
+		return release_is_at_least(6, 12);
 	case KF_RAW_TP_EXACT:
 		return raw_tp_is_exact();
 	case KF_CNT:

@@ -80,6 +80,8 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 		return x->size >= y->size ? x : y;
 	if (x->kind == T_BUFFER && y->kind == T_BUFFER)
 		return x->size >= y->size ? x : y;
+	if (type_is_stack(x) && x->kind == y->kind && x->stack_mode == y->stack_mode)
+		return x->cnt >= y->cnt ? x : y;
 	if (x->kind == T_TUPLE && y->kind == T_TUPLE && x->member_cnt == y->member_cnt) {
 		const struct type **elems = arena_alloc(a, x->member_cnt * sizeof(*elems));
 

@@ -76,6 +76,15 @@ const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt)
 	return t;
 }
 
+const struct type *type_stack(struct arena *a, bool is_user, enum stack_mode mode, u32 limit)
+{
+	struct type *t = make(a, is_user ? T_USTACK : T_KSTACK, (is_user ? 16 : 8) + 8 * limit, 8);
+
+	t->cnt = limit;
+	t->stack_mode = mode;
+	return t;
+}
+
 const struct type *type_timestamp(struct arena *a, const char *fmt, u32 clock)
 {
 	struct type *t = make(a, T_TIMESTAMP, 8, 8);
@@ -154,6 +163,8 @@ bool type_equal(const struct type *a, const struct type *b)
 		return true;
 	case T_INT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS:
 		return a->is_signed == b->is_signed;
+	case T_KSTACK: case T_USTACK:
+		return a->stack_mode == b->stack_mode;
 	case T_ENUM:
 		return str_eq(a->name, b->name);
 	case T_POINTER:
@@ -280,6 +291,10 @@ void type_print(const struct type *t, struct sbuf *out)
 		return;
 	case T_USYM:
 		sbuf_puts(out, "usym_t");
+		return;
+	case T_KSTACK: case T_USTACK:
+		sbuf_printf(out, "%cstack%s[%u]", t->kind == T_KSTACK ? 'k' : 'u',
+			    t->stack_mode == STACK_PERF ? "_perf" : t->stack_mode == STACK_RAW ? "_raw" : "", t->cnt);
 		return;
 	case T_TIMESTAMP:
 		sbuf_puts(out, "timestamp");

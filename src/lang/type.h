@@ -7,7 +7,8 @@
  *   bool 1 byte; int/enum/pointer their size; string[N] N bytes, NUL-terminated unless all N are text (then it was cut);
  *   buffer: u32 length, then `cnt` bytes; array and struct as in C; tuple: members at their offsets, padding zero;
  *   site: u32 index into image.sites; timestamp: u64 nanoseconds since boot; ksym: u64; usym: u64 address, u32 pid, u32 site;
- *   inet: u32 address family, 16 bytes (the first 4 of them for IPv4); mac: 6 bytes; username: u32 uid; cgroup_path: u64 cgroup id.
+ *   inet: u32 address family, 16 bytes (the first 4 of them for IPv4); mac: 6 bytes; username: u32 uid; cgroup_path: u64 cgroup id;
+ *   kstack: u64 frames, then `cnt` addresses, innermost first, unused ones zero; ustack: the same after u32 pid, u32 0.
  * Aggregations, per CPU:
  *   count, sum: u64. avg, stats: u64 total, u64 count. min, max: u64 rank, u64 is_set (see agg_rank in run/agg.h).
  *   hist, lhist: u64 bucket[type->hist.bucket_cnt].
@@ -33,6 +34,8 @@ enum type_kind {
 	T_SITE,   /* an attach site, shown as its probe name or its function */
 	T_KSYM,
 	T_USYM,
+	T_KSTACK,
+	T_USTACK,
 	T_TIMESTAMP, /* strftime(): `name` is the format, `cnt` the clock */
 	T_INET,
 	T_MAC,
@@ -57,6 +60,9 @@ enum addr_space { AS_NONE, AS_KERNEL, AS_USER, AS_ANY };
 enum { CLOCK_IS_BOOT, CLOCK_IS_TAI };
 
 enum site_show { SITE_PROBE, SITE_FUNC };
+
+/* How a stack is shown: symbols; address, symbol and module; addresses. */
+enum stack_mode { STACK_BPFTRACE, STACK_PERF, STACK_RAW };
 
 struct type;
 
@@ -97,10 +103,11 @@ struct type {
 	bool is_flexible; /* an integer literal whose sign follows the other operand */
 	enum addr_space as;
 	enum site_show show;
+	enum stack_mode stack_mode;
 	u32 size;
 	u32 align;
 	const struct type *elem; /* pointer: target; array: element; enum: none */
-	u32 cnt;                 /* array: elements; buffer: capacity */
+	u32 cnt;                 /* array: elements; buffer: capacity; stack: frames at most */
 	const char *name;        /* struct, enum: tag ("" if anonymous); timestamp: format; cgroup_path: pattern */
 	struct hist_shape hist;
 	/* struct, tuple */
@@ -123,6 +130,7 @@ const struct type *type_string(struct arena *a, u32 size);
 const struct type *type_buffer(struct arena *a, u32 cap);
 const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as);
 const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt);
+const struct type *type_stack(struct arena *a, bool is_user, enum stack_mode mode, u32 limit);
 const struct type *type_timestamp(struct arena *a, const char *fmt, u32 clock);
 const struct type *type_cgroup_path(struct arena *a, const char *pattern);
 /* Lays out a tuple (or record, if names is not NULL) as C would. */
@@ -155,6 +163,7 @@ static inline bool type_is_scalar(const struct type *t)
 	case T_ERROR: case T_NONE: case T_VOID: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
 	case T_USYM: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST:
 	case T_INET: case T_MAC:
+	case T_KSTACK: case T_USTACK:
 	case T_KIND_CNT:
 		return false;
 	}
@@ -164,6 +173,17 @@ static inline bool type_is_scalar(const struct type *t)
 static inline bool type_is_integral(const struct type *t)
 {
 	return t->kind == T_INT || t->kind == T_BOOL || t->kind == T_ENUM;
+}
+
+static inline bool type_is_stack(const struct type *t)
+{
+	return t->kind == T_KSTACK || t->kind == T_USTACK;
+}
+
+/* Bytes before a stack's addresses; the last 8 of them are the number of frames. */
+static inline u32 type_stack_head(const struct type *t)
+{
+	return t->kind == T_USTACK ? 16 : 8;
 }
 
 static inline bool type_is_struct_ptr(const struct type *t)

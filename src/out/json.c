@@ -172,6 +172,7 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 		return;
 	case T_STRING: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
+	case T_KSTACK: case T_USTACK:
 		show_as_text(w, t, data);
 		return;
 	case T_BUFFER:
@@ -295,6 +296,7 @@ static const char *map_kind(const struct type *val)
 	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
 	case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_KIND_CNT:
+	case T_KSTACK: case T_USTACK:
 		return "map";
 	}
 	return "map";

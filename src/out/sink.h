@@ -19,6 +19,11 @@ struct naming {
 	void (*username)(void *self, u32 uid, struct sbuf *out);                  /* nothing if nobody has it */
 	/* "hierarchy:path", comma-separated; pattern: only such hierarchies, NULL: all */
 	void (*cgroup_path)(void *self, u64 id, const char *pattern, struct sbuf *out);
+	/* A frame of a stack: name+offset, of a user frame in want_module also " (file)". at is where the name is looked up: addr, or the byte
+	 * before it when addr is where a call returns to, which may be the start of the next function. */
+	bool (*kframe)(void *self, u64 addr, u64 at, struct sbuf *out);
+	bool (*khidden)(void *self, u64 addr); /* a frame of tracing itself, which is left away at the top of a stack */
+	bool (*uframe)(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out);
 	void *self;
 	s64 boot_to_real_ns; /* add to a boot-clock stamp to get wall-clock time */
 };

@@ -334,6 +334,9 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 	case T_USYM:
 		show_usym(w, data);
 		return;
+	case T_KSTACK: case T_USTACK:
+		stack_text(w->n, t, data, len, w->out);
+		return;
 	case T_TIMESTAMP:
 		show_time(w, t, load_u64(data));
 		return;

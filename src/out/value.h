@@ -24,6 +24,8 @@ void value_text_n(const struct naming *n, const struct type *t, const u8 *data, 
 /* With integers, aggregations and counts of hist divided by div (0 or 1: not). */
 void value_text_div(const struct naming *n, const struct type *t, const u8 *data, u64 div, struct sbuf *out);
 void value_json_div(const struct naming *n, const struct type *t, const u8 *data, u64 div, struct sbuf *out);
+/* A stack of which len bytes were sent: a newline, and a line for each frame. */
+void stack_text(const struct naming *n, const struct type *t, const u8 *data, u32 len, struct sbuf *out);
 /* A map's key: a tuple stands without its parentheses; compact (JSON) leaves out the spaces between its parts. */
 void value_key(const struct naming *n, const struct type *t, const u8 *data, bool compact, struct sbuf *out);
 

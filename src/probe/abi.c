@@ -23,6 +23,7 @@ const struct abi abi = {
 	.ret_off = 80,
 	.ip_off = 128,
 	.sp_off = 152,
+	.ret_on_stack = true,
 	.sys_arg_off = { 112, 104, 96, 56, 72, 64 }, /* di si dx r10 r8 r9: the syscall instruction needs cx for itself */
 	.sys_nr_off = 120,
 };

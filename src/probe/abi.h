@@ -17,6 +17,7 @@ struct abi {
 	u16 arg_off[8];
 	u32 arg_cnt;
 	u16 ret_off, ip_off, sp_off;
+	bool ret_on_stack; /* a call leaves the address to return to on top of the stack */
 	/* System calls: always six arguments. */
 	u16 sys_arg_off[6];
 	u16 sys_nr_off; /* where the number is while the call runs */

@@ -97,6 +97,8 @@ struct provider {
 	struct opnd (*lower_site)(struct lower *l);            /* NULL: bpf_get_attach_cookie(ctx) */
 	/* Frames that kstack has to leave out at the top because they belong to tracing itself. NULL: none. */
 	u32 (*stack_skip)(const struct unit *u);
+	/* All sites are first instructions of user functions: there is no frame yet, and frame pointers do not lead to the caller. NULL: no. */
+	bool (*at_entry)(const struct compile *c, const struct unit *u);
 	/* How the unit's program is loaded. Returns 0 or -errno after reporting. */
 	int (*attr)(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d);
 	/* Attaches the loaded program to all sites of the unit; adds descriptors to the session's links. Returns the number of

@@ -270,7 +270,7 @@ static void expand_address(struct site_sink *sink, const struct provider *p, con
 		sink->why = arena_printf(sink->arena, "%s has nothing at address 0x%llx", t->shown, (unsigned long long)addr);
 		return;
 	}
-	add(sink, p, t, f ? f->name : NULL, arena_printf(sink->arena, "%llu", (unsigned long long)addr), off, 0);
+	add(sink, p, t, f ? f->name : NULL, arena_printf(sink->arena, "%llu", (unsigned long long)addr), off, f ? addr - f->addr : 0);
 }
 
 static void expand_name(struct site_sink *sink, const struct provider *p, const struct file *t, struct sym_elf *elf,
@@ -371,6 +371,14 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	}
 	vec_free(&files);
 	return 0;
+}
+
+static bool at_entry(const struct compile *c, const struct unit *u)
+{
+	for (u32 i = 0; i < u->site_cnt; i++)
+		if (!c->sites.at[u->site_first + i].func || c->sites.at[u->site_first + i].off)
+			return false;
+	return true;
 }
 
 /* ---- attaching ---- */
@@ -491,6 +499,7 @@ const struct provider provider_uprobe = {
 	.expand = expand,
 	.plan = plan,
 	.lower_argn = probe_regs_argn,
+	.at_entry = at_entry,
 	.lower_reg = probe_regs_reg,
 	.attr = attr,
 	.attach = attach,

@@ -12,6 +12,7 @@ u32 agg_cpu_size(const struct type *t)
 	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING:
 	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
+	case T_KSTACK: case T_USTACK:
 	case T_KIND_CNT:
 		break;
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fn/fn.h"
+#include "run/symbols.h"
 
 #define LOST_REPORT_NS 1000000000ull /* at most one report of lost events in this time */
 #define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time … */
@@ -179,6 +180,7 @@ void loop_run(struct loop *l)
 		{ .fd = wake_fd, .events = POLLIN },
 		{ .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
 		{ .fd = l->pid_fd, .events = POLLIN },
+		{ .fd = symbols_fd(s->symbols), .events = POLLIN },
 	};
 	u64 start = 0, last_start;
 
@@ -195,6 +197,8 @@ void loop_run(struct loop *l)
 			break;
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));
+		if (fds[3].revents)
+			symbols_update(s->symbols);
 		if (fds[2].revents)
 			s->exiting = true; /* what it caused is drained at the end */
 		if (fds[1].revents && !s->exiting && !caught)

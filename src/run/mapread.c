@@ -74,7 +74,7 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 		for (u32 i = 0; !r && i < t->member_cnt; i++)
 			r = map_key_compare(t->members[i].type, a + t->members[i].off, b + t->members[i].off);
 		return r;
-	case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
+	case T_KSTACK: case T_USTACK: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
 	case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
 	case T_INET: case T_MAC:
 		return memcmp(a, b, t->size);
@@ -134,6 +134,7 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
 	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
 	case T_INET: case T_MAC:
+	case T_KSTACK: case T_USTACK:
 		break;
 	}
 	p->len = UINT32_MAX / 2; /* left to map_key_compare() */
@@ -434,6 +435,7 @@ u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
 	case T_ERROR: case T_NONE: case T_VOID: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
 	case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_KIND_CNT:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
+	case T_KSTACK: case T_USTACK:
 		break;
 	}
 	return assigned + spilled;

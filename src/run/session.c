@@ -17,6 +17,7 @@
 #include "run/child.h"
 #include "run/loop.h"
 #include "run/mapread.h"
+#include "run/symbols.h"
 
 #define OUT_BUF_SZ (64 << 10)
 #define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
@@ -260,6 +261,8 @@ static bool trace(struct run *r)
 		sbuf_release(&why);
 		return false;
 	}
+	if (r->s.symbols)
+		symbols_remember(r->s.symbols, child ? (u32)child->pid : r->opts->pid);
 	/* A script of begin and end only has nothing to wait for, unless there is a process whose end it was asked to wait
 	 * for. */
 	loop.is_brief = !has_others(r) && loop.pid_fd < 0;
@@ -321,6 +324,9 @@ static void report_losses(struct run *r)
 	if (s->head->scratch_busy)
 		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
 			(unsigned long long)s->head->scratch_busy);
+	if (s->head->failed_stacks)
+		warn_at(r, NULL, "%llu stack%s could not be taken and count%s as empty", (unsigned long long)s->head->failed_stacks,
+			s->head->failed_stacks == 1 ? "" : "s", s->head->failed_stacks == 1 ? "s" : "");
 	if (s->head->lost_ctrl)
 		warn_at(r, NULL, "%llu calls of exit, print, clear or zero were lost: the buffer was full; raise perf_rb_pages",
 			(unsigned long long)s->head->lost_ctrl);
@@ -388,6 +394,10 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 	if (!obj)
 		goto out;
 	r.s.obj = obj;
+	if (c->image->has_user_addrs && !opts->naming.uframe) {
+		r.s.symbols = symbols_new(!opts->use_vm);
+		symbols_naming(r.s.symbols, &r.s.out.naming);
+	}
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
 	set_clocks(&r.s);
 	ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
@@ -407,6 +417,7 @@ out:
 	signals_end();
 	if (r.pid_fd >= 0)
 		close(r.pid_fd);
+	symbols_free(r.s.symbols);
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
 	sbuf_release(&r.s.out.buf);

@@ -6,6 +6,7 @@
 #include "run/object.h"
 
 struct child;
+struct symbols;
 
 struct session {
 	struct compile *c;
@@ -23,6 +24,7 @@ struct session {
 	u64 bad_records;   /* records that were not what their layout says */
 	u64 last_lost_ns;  /* when lost events were shown */
 	bool flushes;      /* -B line: output is flushed after each batch of events */
+	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
 	struct data_head *head; /* shared with the programs; NULL: the object has none */
 };
 

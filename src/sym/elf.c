@@ -278,7 +278,8 @@ static int by_addr(const void *a, const void *b, void *arg)
 	return better(fa, fb);
 }
 
-const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
+/* How many symbols start at or before the address, in by_addr. */
+static u32 upto(struct sym_elf *e, u64 addr)
 {
 	u32 lo = 0, hi;
 
@@ -289,7 +290,6 @@ const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
 			qsort_r(e->by_addr.at, e->by_addr.cnt, sizeof(u32), by_addr, e->syms.at);
 		e->is_addr_sorted = true;
 	}
-	/* The first symbol above the address; what holds it, if anything does, is shortly before. */
 	for (hi = e->by_addr.cnt; lo < hi;) {
 		u32 mid = lo + (hi - lo) / 2;
 
@@ -298,6 +298,14 @@ const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
+{
+	u32 lo = upto(e, addr);
+
+	/* The last symbol that starts before; what holds the address, if anything does, is shortly before. */
 	while (lo > 0) {
 		const struct sym_func *f = &e->syms.at[e->by_addr.at[--lo]], *first = f;
 
@@ -312,6 +320,25 @@ const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
 		return first;
 	}
 	return NULL;
+}
+
+const struct sym_func *sym_elf_near(struct sym_elf *e, u64 addr)
+{
+	const struct sym_func *f = sym_elf_at(e, addr), *best = NULL;
+	u64 off, start_off;
+
+	if (f)
+		return f;
+	/* A short symbol may lie inside of a longer one. */
+	for (u32 i = upto(e, addr), tries = 16; i > 0 && tries > 0; tries--) {
+		f = &e->syms.at[e->by_addr.at[--i]];
+		if (addr - f->addr < f->size)
+			return f;
+		if (!f->size && (!best || best->addr == f->addr) && sym_elf_offset(e, f->addr, &start_off) && sym_elf_offset(e, addr, &off) &&
+		    off - start_off == addr - f->addr && tries == 16)
+			best = f;
+	}
+	return best;
 }
 
 const char *sym_elf_nearest(struct sym_elf *e, const char *name)

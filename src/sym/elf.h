@@ -32,6 +32,8 @@ const struct sym_func *sym_elf_funcs(struct sym_elf *e, u32 *cnt);
 const struct sym_func *sym_elf_find(struct sym_elf *e, const char *name);
 /* The function whose [addr, addr + size) holds the address. */
 const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr);
+/* The same for showing where an address is: a function of unknown size reaches up to the next one. */
+const struct sym_func *sym_elf_near(struct sym_elf *e, u64 addr);
 /* "did you mean" */
 const char *sym_elf_nearest(struct sym_elf *e, const char *name);
 

@@ -1,0 +1,208 @@
+/* Stacks and user symbols.
+ *
+ * A stack is a value of its own, with its addresses in it: no table of stack ids stands between, whose entries could collide. The kernel
+ * writes it straight to where it is wanted (key, variable, record) and fills up the unused frames with zeroes, as keys need it. Names
+ * are found when it is printed.
+ */
+#include "bpf/image.h"
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/feature.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+#include "probe/abi.h"
+#include "probe/provider.h"
+
+enum { LIMIT_DEFAULT = 127, LIMIT_MAX = 1024 };
+
+static bool find_mode(const char *word, enum stack_mode *mode)
+{
+	static const char *const words[] = { [STACK_BPFTRACE] = "bpftrace", [STACK_PERF] = "perf", [STACK_RAW] = "raw" };
+
+	for (u32 i = 0; i < ARRAY_CNT(words); i++) {
+		if (str_eq(word, words[i])) {
+			*mode = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_stack(struct check *k, struct expr *e, bool is_user)
+{
+	struct expr *limit = NULL, *mode_arg = NULL, *at = e;
+	const char *word = k->c->config.stack_mode ? k->c->config.stack_mode : "bpftrace";
+	enum stack_mode mode = STACK_BPFTRACE;
+	u64 frames = LIMIT_DEFAULT;
+
+	for (u32 i = 0; i < e->call.arg_cnt; i++) {
+		struct expr *a = e->call.args[i];
+
+		if (a->kind == E_STR && !i)
+			mode_arg = a;
+		else if (a->kind != E_STR && !limit)
+			limit = a;
+		else
+			goto order;
+	}
+	if (mode_arg) {
+		word = mode_arg->str.s;
+		at = mode_arg;
+	}
+	if (!find_mode(word, &mode)) {
+		check_fail(k, at, E_ARG_TYPE, str_eq(word, "build_id") ? "the stack mode '%s' is not supported" : "Invalid stack mode: '%s'", word);
+		diag_hint(k->c->diag, "the modes are bpftrace, perf and raw");
+		e->type = &type_error;
+		return;
+	}
+	if (limit) {
+		frames = limit->num.value;
+		if (!frames || frames > LIMIT_MAX) {
+			check_fail(k, limit, E_ARG_TYPE, "%s(): the limit must be from 1 to %d frames (%lld given)", e->call.name, LIMIT_MAX,
+				   (long long)frames);
+			e->type = &type_error;
+			return;
+		}
+	}
+	e->type = type_stack(check_arena(k), is_user, mode, frames);
+	return;
+order:
+	check_fail(k, e, E_ARG_TYPE, "%s() takes a mode, a limit, or a mode and then a limit", e->call.name);
+	diag_hint(k->c->diag, "%s(perf, 5)", e->call.name);
+	e->type = &type_error;
+}
+
+static void check_kstack(struct check *k, struct expr *e)
+{
+	check_stack(k, e, false);
+}
+
+static void check_ustack(struct check *k, struct expr *e)
+{
+	check_stack(k, e, true);
+}
+
+/* Where code is generated for one stack. */
+struct walk {
+	vreg to;    /* its start */
+	u32 head, bytes;
+	u64 flags;
+	vreg got;   /* bytes of frames */
+	struct ir_block *bad, *good;
+};
+
+/* got = get_stack(), from frame `first` on. */
+static void take(struct lower *l, const struct walk *w, u32 first)
+{
+	vreg to = ir_alu(&l->b, IR_ADD, w->to, opnd_imm(w->head + 8 * first));
+
+	ir_mov_to(&l->b, w->got, opnd_reg(ir_call_of(&l->b, HELPER_get_stack, opnd_reg(lower_ctx(l)), opnd_reg(to), opnd_imm(w->bytes - 8 * first),
+						     opnd_imm(w->flags))));
+}
+
+/* At the first instruction of a function, its frame is not there yet: the frame pointer is the caller's and leads to the caller's caller.
+ * The address that the function will return to is on top of the stack; it becomes the second frame. Newer kernels do the same, but only
+ * if the instruction is one that begins a frame. */
+static void take_at_entry(struct lower *l, const struct walk *w)
+{
+	bool may_have_it = l->c->target->features >> KF_ENTRY_CALLER & 1;
+	struct ir_block *plain = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *some = ir_block_new(l->b.f), *none = ir_block_new(l->b.f),
+			*other = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
+	struct mem slot = lower_temp(l, 8, 8), sp = { .base = lower_force(l, l->unit->provider->lower_reg(l, abi.sp_off).r), .as = AS_USER };
+	vreg ret, base = w->to;
+	u32 mark = lower_mark(l);
+
+	lower_zero(l, slot, 8);
+	lower_read(l, sp, 8, slot);
+	ret = ir_load(&l->b, slot.base, slot.off, 8);
+	if (may_have_it)
+		ir_jmp(&l->b, plain);
+	else
+		ir_br(&l->b, C_EQ, ret, opnd_imm(0), plain, insert);
+	ir_place(&l->b, plain);
+	take(l, w, 0);
+	if (may_have_it) {
+		ir_br(&l->b, C_UGT, w->got, opnd_imm(w->bytes), w->bad, other);
+		ir_place(&l->b, other);
+		ir_br(&l->b, C_EQ, w->got, opnd_imm(0), w->good, known);
+		ir_place(&l->b, known);
+		other = ir_block_new(l->b.f);
+		ir_br(&l->b, C_EQ, ret, opnd_imm(0), w->good, other);
+		ir_place(&l->b, other);
+		ir_br(&l->b, C_EQ, ret, opnd_reg(ir_load(&l->b, base, w->head + 8, 8)), w->good, insert);
+	} else {
+		ir_br(&l->b, C_UGT, w->got, opnd_imm(w->bytes), w->bad, w->good);
+	}
+	ir_place(&l->b, insert);
+	take(l, w, 1);
+	ir_br(&l->b, C_EQ, w->got, opnd_imm(0), none, some);
+	ir_place(&l->b, none);
+	ir_store(&l->b, base, w->head, 8, opnd_imm(0));
+	ir_br(&l->b, C_EQ, w->got, opnd_imm(0), w->good, w->bad);
+	ir_place(&l->b, some);
+	other = ir_block_new(l->b.f);
+	ir_br(&l->b, C_UGT, w->got, opnd_imm(w->bytes - 8), none, other);
+	ir_place(&l->b, other);
+	ir_store(&l->b, base, w->head, 8, opnd_reg(ir_load(&l->b, base, w->head + 8, 8)));
+	ir_store(&l->b, base, w->head + 8, 8, opnd_reg(ret));
+	ir_alu_to(&l->b, IR_ADD, w->got, w->got, opnd_imm(8));
+	ir_jmp(&l->b, w->good);
+	lower_forget(l, mark);
+}
+
+static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	bool is_user = e->type->kind == T_USTACK;
+	const struct provider *p = l->unit->provider;
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	struct walk w = {
+		.head = type_stack_head(e->type), .bytes = 8 * e->type->cnt, .flags = is_user ? BPF_F_USER_STACK : p->stack_skip ? p->stack_skip(l->unit) : 0,
+		.got = ir_vreg(l->b.f), .bad = ir_block_new(l->b.f), .good = ir_block_new(l->b.f),
+	};
+	struct val v = val_mem(m);
+	vreg pid = is_user ? lower_pid(l) : 0;
+
+	l->image->has_user_addrs |= is_user;
+	lower_ctx(l);
+	w.to = lower_addr(l, m);
+	if (is_user && e->type->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(l->c, l->unit)) {
+		take_at_entry(l, &w);
+	} else {
+		take(l, &w, 0);
+		ir_br(&l->b, C_UGT, w.got, opnd_imm(w.bytes), w.bad, w.good);
+	}
+	ir_place(&l->b, w.bad);
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, failed_stacks)), 0, 8, opnd_imm(1));
+	ir_mov_to(&l->b, w.got, opnd_imm(0));
+	ir_jmp(&l->b, w.good);
+	ir_place(&l->b, w.good);
+	ir_store(&l->b, w.to, w.head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, w.got, opnd_imm(3))));
+	if (is_user)
+		ir_store(&l->b, w.to, 0, 8, opnd_reg(pid));
+	v.len = ir_alu(&l->b, IR_ADD, w.got, opnd_imm(w.head));
+	return v;
+}
+
+static void check_usym(struct check *k, struct expr *e)
+{
+	e->type = &type_usym;
+}
+
+static struct val lower_usym(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	vreg to = lower_addr(l, m);
+
+	l->image->has_user_addrs = true;
+	ir_store(&l->b, to, 0, 8, opnd_reg(lower_reg(l, e->call.args[0])));
+	ir_store(&l->b, to, 8, 8, opnd_reg(lower_pid(l)));
+	return val_mem(m);
+}
+
+static const struct fn rows[] = {
+	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack", "the kernel's stack: at most limit frames (127), shown in the mode bpftrace, perf or raw", "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
+	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf or raw", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
+	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program", "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
+};
+
+FN_FAMILY(fn_stacks, rows);

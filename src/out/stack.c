@@ -1,0 +1,55 @@
+/* Stacks as text: a newline, then a line for each frame.
+ *
+ *   bpftrace          vfs_read+5
+ *   perf      \tffffffff8134a0c5 vfs_read+5        a user frame also has its file: (/usr/bin/bash)
+ *   raw       ffffffff8134a0c5
+ */
+#include "out/num.h"
+#include "out/value.h"
+
+static bool put_name(const struct naming *n, const struct type *t, u32 pid, u64 addr, u64 at, struct sbuf *out)
+{
+	if (t->kind == T_KSTACK)
+		return n->kframe && n->kframe(n->self, addr, at, out);
+	return n->uframe && n->uframe(n->self, pid, addr, at, t->stack_mode == STACK_PERF, out);
+}
+
+void stack_text(const struct naming *n, const struct type *t, const u8 *data, u32 len, struct sbuf *out)
+{
+	u32 head = type_stack_head(t), pid = 0;
+	bool at_top = t->kind == T_KSTACK;
+	u64 cnt = 0, addr;
+
+	if (len >= head)
+		memcpy(&cnt, data + head - 8, 8);
+	if (len >= head && t->kind == T_USTACK)
+		memcpy(&pid, data, 4);
+	cnt = MIN(cnt, t->cnt);
+	cnt = MIN(cnt, len >= head ? (len - head) / 8 : 0);
+	sbuf_putc(out, '\n');
+	for (u32 i = 0; i < cnt; i++) {
+		memcpy(&addr, data + head + 8 * (size_t)i, 8);
+		if (at_top && n->khidden && n->khidden(n->self, addr))
+			continue;
+		at_top = false;
+		switch (t->stack_mode) {
+		case STACK_BPFTRACE:
+			sbuf_puts(out, "        ");
+			break;
+		case STACK_PERF:
+			sbuf_printf(out, "\t%llx ", (unsigned long long)addr);
+			break;
+		case STACK_RAW:
+			sbuf_printf(out, "%llx\n", (unsigned long long)addr);
+			continue;
+		}
+		/* All but the innermost are addresses that calls return to: the call itself is before them. A function that ends in a call which
+		 * never returns would otherwise be taken for the one that follows it. */
+		if (!put_name(n, t, pid, addr, i && addr ? addr - 1 : addr, out)) {
+			num_put_addr(out, addr);
+			if (t->stack_mode == STACK_PERF && t->kind == T_USTACK)
+				sbuf_puts(out, " ([unknown])");
+		}
+		sbuf_putc(out, '\n');
+	}
+}

@@ -1,0 +1,116 @@
+#include "run/symbols.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "kern/taskmaps.h"
+#include "run/loop.h"
+#include "sym/user.h"
+
+#define REMEMBER_NS 100000000ull /* reading what all processes have mapped takes no longer */
+
+struct symbols {
+	struct usyms *user;
+	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
+};
+
+struct symbols *symbols_new(bool has_kernel)
+{
+	struct symbols *s = xzalloc(sizeof(*s));
+
+	s->user = usyms_new();
+	s->watch = has_kernel ? taskmaps_open() : NULL;
+	if (s->watch)
+		usyms_watched(s->user);
+	return s;
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	taskmaps_close(s->watch);
+	usyms_free(s->user);
+	free(s);
+}
+
+static void on_mmap(void *arg, const struct task_mmap *m, u64 ns)
+{
+	bool is_anon = !strcmp(m->path, "//anon");
+
+	usyms_add(arg,
+		  m->pid, &(struct proc_map){ .start = m->start, .end = m->start + m->len, .off = m->off, .ino = m->ino, .is_exec = true,
+				      .path = is_anon ? "" : m->path, .path_len = is_anon ? 0 : strlen(m->path) }, ns);
+}
+
+static void on_fork(void *arg, u32 pid, u32 parent, u64 ns)
+{
+	usyms_fork(arg, pid, parent, ns);
+}
+
+int symbols_fd(const struct symbols *s)
+{
+	return s && s->watch ? taskmaps_fd(s->watch) : -1;
+}
+
+void symbols_update(struct symbols *s)
+{
+	static const struct taskmaps_ops ops = { on_mmap, on_fork };
+
+	if (s && s->watch)
+		taskmaps_drain(s->watch, &ops, s->user);
+}
+
+void symbols_remember(struct symbols *s, u32 pid)
+{
+	u64 start = clock_ns(CLOCK_MONOTONIC);
+	struct dirent *ent;
+	DIR *dir;
+
+	symbols_update(s);
+	if (pid)
+		usyms_remember(s->user, pid);
+	if (pid || !(dir = opendir("/proc")))
+		return;
+	while ((ent = readdir(dir)) && clock_ns(CLOCK_MONOTONIC) - start < REMEMBER_NS)
+		if (ent->d_name[0] >= '1' && ent->d_name[0] <= '9')
+			usyms_remember(s->user, (u32)strtoul(ent->d_name, NULL, 10));
+	closedir(dir);
+}
+
+static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out)
+{
+	struct symbols *s = self;
+	struct usym sym;
+
+	symbols_update(s);
+	if (!usyms_find(s->user, pid, at, &sym) || (!sym.name && !want_module))
+		return false;
+	if (sym.name)
+		sbuf_printf(out, "%s+%llu", sym.name, (unsigned long long)(addr - sym.start));
+	else
+		sbuf_printf(out, "0x%llx", (unsigned long long)addr);
+	if (want_module)
+		sbuf_printf(out, " (%s)", sym.file ? sym.file : "[unknown]");
+	return true;
+}
+
+static bool name_usym(void *self, u64 addr, u32 pid, struct sbuf *out)
+{
+	struct symbols *s = self;
+	struct usym sym;
+
+	symbols_update(s);
+	if (!usyms_find(s->user, pid, addr, &sym) || !sym.name)
+		return false;
+	sbuf_puts(out, sym.name);
+	return true;
+}
+
+void symbols_naming(struct symbols *s, struct naming *n)
+{
+	n->uframe = name_uframe;
+	n->usym = name_usym;
+	n->self = s;
+}

@@ -1,0 +1,106 @@
+#include "sym/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+
+/* A number at *p, which must be followed by `end`; *p moves behind that. */
+static bool number(const char **p, const char *limit, u32 base, char end, u64 *v)
+{
+	const char *s = *p;
+
+	for (*v = 0; s < limit; s++) {
+		u32 d = *s >= '0' && *s <= '9' ? (u32)(*s - '0') : *s >= 'a' && *s <= 'f' ? (u32)(*s - 'a') + 10 : 99;
+
+		if (d >= base)
+			break;
+		if (*v > (UINT64_MAX - d) / base)
+			return false;
+		*v = *v * base + d;
+	}
+	if (s == *p || s == limit || *s != end)
+		return false;
+	*p = s + 1;
+	return true;
+}
+
+bool proc_map_parse(const char *line, size_t len, struct proc_map *out)
+{
+	const char *p = line, *limit = line + len;
+	u64 major, minor;
+
+	*out = (struct proc_map){};
+	if (!number(&p, limit, 16, '-', &out->start) || !number(&p, limit, 16, ' ', &out->end) || out->end <= out->start)
+		return false;
+	if (limit - p < 5 || p[4] != ' ')
+		return false;
+	out->is_exec = p[2] == 'x';
+	p += 5;
+	if (!number(&p, limit, 16, ' ', &out->off) || !number(&p, limit, 16, ':', &major) || !number(&p, limit, 16, ' ', &minor))
+		return false;
+	/* The inode is the last word of a line without path; a blank follows all the same. */
+	if (!number(&p, limit, 10, ' ', &out->ino)) {
+		for (; p < limit; p++) {
+			if (*p < '0' || *p > '9')
+				return false;
+			out->ino = 10 * out->ino + (u64)(*p - '0');
+		}
+	}
+	while (p < limit && *p == ' ')
+		p++;
+	out->path = p;
+	out->path_len = limit - p;
+	return true;
+}
+
+int proc_maps_each(u32 pid, proc_map_fn fn, void *arg)
+{
+	char path[64], *text;
+	size_t len;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	err = io_read_file(path, &text, &len);
+	if (err)
+		return err;
+	for (char *line = text, *end; line < text + len; line = end + 1) {
+		struct proc_map m;
+
+		end = memchr(line, '\n', text + len - line);
+		if (!end)
+			break;
+		*end = 0;
+		if (proc_map_parse(line, end - line, &m) && m.is_exec)
+			fn(arg, &m);
+	}
+	free(text);
+	return len ? 0 : -ESRCH; /* kernel threads and zombies have none */
+}
+
+u32 proc_inner_pid(u32 pid)
+{
+	char path[64], *text, *at, *end;
+	u32 inner = pid;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (io_read_file(path, &text, NULL))
+		return pid;
+	at = strstr(text, "\nNSpid:");
+	if (at) {
+		/* From the outermost namespace to the innermost. */
+		at += strlen("\nNSpid:");
+		for (;; at = end) {
+			unsigned long v = strtoul(at, &end, 10);
+
+			if (end == at || (*end != '\t' && *end != '\n'))
+				break;
+			inner = (u32)v;
+			if (*end == '\n')
+				break;
+		}
+	}
+	free(text);
+	return inner;
+}

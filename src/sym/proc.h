@@ -1,0 +1,21 @@
+/* /proc/PID/maps: what a process has mapped. */
+#pragma once
+
+#include "base/base.h"
+
+struct proc_map {
+	u64 start, end;  /* addresses: [start, end) */
+	u64 off;         /* of start in the file */
+	u64 ino;         /* 0: no file */
+	bool is_exec;
+	const char *path; /* "[vdso]", "" for anonymous memory; not NUL-terminated when parsed */
+	size_t path_len;
+};
+
+/* Parses one line, without its newline; path points into it. False if it is malformed. */
+bool proc_map_parse(const char *line, size_t len, struct proc_map *out);
+/* Calls fn for each mapping of a process that can be executed; path is NUL-terminated. Returns 0 or -errno. */
+typedef void (*proc_map_fn)(void *arg, const struct proc_map *m);
+int proc_maps_each(u32 pid, proc_map_fn fn, void *arg);
+/* The process's ID in its own PID namespace; pid itself if that is unknown. */
+u32 proc_inner_pid(u32 pid);

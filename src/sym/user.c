@@ -1,0 +1,441 @@
+#include "sym/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "base/smap.h"
+#include "base/vec.h"
+#include "sym/elf.h"
+
+#define REREAD_NS 50000000ull        /* /proc/PID/maps is not read more often for addresses that are nowhere */
+#define PERF_MAP_MAX (256u << 20)
+#define INHERIT_MAX 4096             /* generations that a search follows */
+#define NONE UINT32_MAX
+
+struct file {
+	const char *path;
+	u64 ino;
+	struct sym_elf *elf;
+	bool is_tried;
+};
+
+struct mapping {
+	u64 start, end, off;
+	u32 file; /* index into files */
+};
+
+struct jit_sym {
+	u64 start, size;
+	const char *name;
+};
+
+struct proc {
+	u32 pid;
+	u32 older;      /* the process that had this ID before, or NONE */
+	u32 next;       /* in the chain of its hash bucket */
+	u32 parent;     /* whose first parent_cnt mappings it inherited, or NONE */
+	u32 parent_cnt;
+	u64 since_ns;   /* of the first notice */
+	u64 read_ns;    /* when /proc was read; 0: never */
+	bool is_new;    /* its mappings are known from the start */
+	vec(struct mapping) maps; /* oldest first */
+	vec(struct jit_sym) jit;  /* sorted */
+	u64 jit_size;   /* of the file when it was read */
+};
+
+struct usyms {
+	struct arena arena;
+	vec(struct file) files;
+	struct smap by_id; /* "INODE PATH" → index + 1 into files */
+	vec(struct proc) procs;
+	u32 *bucket, bucket_cnt;
+	bool is_watched;
+};
+
+struct usyms *usyms_new(void)
+{
+	struct usyms *u = xzalloc(sizeof(*u));
+
+	arena_init(&u->arena);
+	u->bucket_cnt = 1024;
+	u->bucket = xzalloc(u->bucket_cnt * sizeof(*u->bucket));
+	memset(u->bucket, 0xff, u->bucket_cnt * sizeof(*u->bucket));
+	return u;
+}
+
+void usyms_free(struct usyms *u)
+{
+	if (!u)
+		return;
+	vec_for(f, &u->files)
+		sym_elf_free(f->elf);
+	vec_for(p, &u->procs) {
+		vec_free(&p->maps);
+		vec_free(&p->jit);
+	}
+	vec_free(&u->files);
+	vec_free(&u->procs);
+	smap_release(&u->by_id);
+	free(u->bucket);
+	arena_release(&u->arena);
+	free(u);
+}
+
+void usyms_watched(struct usyms *u)
+{
+	u->is_watched = true;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000 + (u64)ts.tv_nsec;
+}
+
+/* ---- processes ---- */
+
+static u32 proc_find(const struct usyms *u, u32 pid)
+{
+	u32 i = u->bucket[pid % u->bucket_cnt];
+
+	while (i != NONE && u->procs.at[i].pid != pid)
+		i = u->procs.at[i].next;
+	return i;
+}
+
+/* A new process of this ID; the one that had it before stays behind it. */
+static u32 proc_add(struct usyms *u, u32 pid, u64 ns)
+{
+	u32 *head = &u->bucket[pid % u->bucket_cnt];
+
+	vec_push(&u->procs, (struct proc){ .pid = pid, .older = proc_find(u, pid), .next = *head, .parent = NONE, .since_ns = ns });
+	*head = u->procs.cnt - 1;
+	return *head;
+}
+
+static u32 file_index(struct usyms *u, const struct proc_map *m)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = m->path_len, cut = sizeof(deleted) - 1;
+	char *key, *kept;
+	void *found;
+
+	if (len > cut && !memcmp(m->path + len - cut, deleted, cut))
+		len -= cut;
+	key = xasprintf("%llu %.*s", (unsigned long long)m->ino, (int)len, m->path);
+	found = smap_get(&u->by_id, key);
+	if (found) {
+		free(key);
+		return (u32)(uintptr_t)found - 1;
+	}
+	kept = arena_strdup(&u->arena, key);
+	free(key);
+	key = kept;
+	vec_push(&u->files, (struct file){ .path = strchr(key, ' ') + 1, .ino = m->ino });
+	smap_put(&u->by_id, key, (void *)(uintptr_t)u->files.cnt);
+	return u->files.cnt - 1;
+}
+
+/* The mapping that has the address: of this process alone. */
+static const struct mapping *own_mapping(const struct usyms *u, u32 proc, u64 addr)
+{
+	u32 cnt = u->procs.at[proc].maps.cnt;
+
+	for (u32 depth = 0; proc != NONE && depth < INHERIT_MAX; depth++) {
+		const struct proc *p = &u->procs.at[proc];
+
+		for (u32 i = MIN(cnt, p->maps.cnt); i-- > 0;)
+			if (addr >= p->maps.at[i].start && addr < p->maps.at[i].end)
+				return &p->maps.at[i];
+		proc = p->parent;
+		cnt = p->parent_cnt;
+	}
+	return NULL;
+}
+
+static void mapping_add(struct usyms *u, u32 proc, const struct proc_map *m)
+{
+	struct mapping add = { m->start, m->end, m->off, file_index(u, m) };
+	const struct mapping *old = own_mapping(u, proc, m->start);
+
+	/* What is known needs no second entry. */
+	if (old && old->start == add.start && old->end == add.end && old->off == add.off && old->file == add.file)
+		return;
+	vec_push(&u->procs.at[proc].maps, add);
+}
+
+struct reading {
+	struct usyms *u;
+	u32 proc;
+};
+
+static void on_map(void *arg, const struct proc_map *m)
+{
+	struct reading *r = arg;
+
+	mapping_add(r->u, r->proc, m);
+}
+
+static void proc_read(struct usyms *u, u32 proc)
+{
+	struct reading r = { u, proc };
+
+	u->procs.at[proc].read_ns = now_ns();
+	proc_maps_each(u->procs.at[proc].pid, on_map, &r);
+}
+
+void usyms_remember(struct usyms *u, u32 pid)
+{
+	u32 i = proc_find(u, pid);
+
+	if (i == NONE)
+		i = proc_add(u, pid, 0);
+	if (!u->procs.at[i].read_ns && !u->procs.at[i].is_new)
+		proc_read(u, i);
+}
+
+void usyms_add(struct usyms *u, u32 pid, const struct proc_map *m, u64 ns)
+{
+	u32 i = proc_find(u, pid);
+
+	if (i == NONE) {
+		i = proc_add(u, pid, ns);
+		proc_read(u, i); /* what it had before, if it still lives */
+	}
+	mapping_add(u, i, m);
+}
+
+void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns)
+{
+	u32 i = proc_find(u, pid), from = proc_find(u, parent);
+	struct proc *p;
+
+	if (from == NONE) {
+		usyms_remember(u, parent);
+		from = proc_find(u, parent);
+	}
+	/* Notices of several CPUs: the child's first may come before that of its birth. */
+	if (i == NONE || u->procs.at[i].since_ns <= ns)
+		i = proc_add(u, pid, ns);
+	p = &u->procs.at[i];
+	p->parent = from == i ? NONE : from;
+	p->parent_cnt = u->procs.at[from].maps.cnt;
+	p->is_new = true;
+}
+
+/* ---- files ---- */
+
+/* The image of the vdso, as a file: it is the same in every process. */
+static struct sym_elf *open_vdso(void)
+{
+	unsigned long base = getauxval(AT_SYSINFO_EHDR);
+	struct sym_elf *elf = NULL;
+	char *text, *line, path[64];
+	int fd;
+
+	if (!base || io_read_file("/proc/self/maps", &text, NULL))
+		return NULL;
+	line = strstr(text, "[vdso]");
+	while (line && line > text && line[-1] != '\n')
+		line--;
+	if (line) {
+		unsigned long start = 0, end = 0;
+
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+		if (fd >= 0 && sscanf(line, "%lx-%lx", &start, &end) == 2 && start == base && !io_write_all(fd, (void *)base, end - start)) {
+			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+			if (sym_elf_open(path, &elf))
+				elf = NULL;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	free(text);
+	return elf;
+}
+
+/* Opens path if it is the file that was mapped. File systems that lie over others show the same inode, but not the same device. */
+static struct sym_elf *open_same(const char *path, u64 ino)
+{
+	struct sym_elf *elf;
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || (ino && (u32)st.st_ino != (u32)ino))
+		return NULL;
+	return sym_elf_open(path, &elf) ? NULL : elf;
+}
+
+static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping *m)
+{
+	struct file *f = &u->files.at[m->file];
+	char *path;
+
+	if (f->is_tried)
+		return f->elf;
+	f->is_tried = true;
+	if (str_eq(f->path, "[vdso]"))
+		return f->elf = open_vdso();
+	if (*f->path != '/' || str_starts(f->path, "//"))
+		return NULL;
+	/* The file itself, even if it has no name any more; by its name in the process's file system; in ours. */
+	path = xasprintf("/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)m->start, (unsigned long long)m->end);
+	f->elf = open_same(path, f->ino);
+	free(path);
+	if (!f->elf) {
+		path = xasprintf("/proc/%u/root%s", pid, f->path);
+		f->elf = open_same(path, f->ino);
+		free(path);
+	}
+	if (!f->elf)
+		f->elf = open_same(f->path, f->ino);
+	return f->elf;
+}
+
+/* ---- code that was compiled at run time ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct jit_sym *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Lines of "START SIZE NAME", numbers in hexadecimal. */
+static void parse_perf_map(struct usyms *u, struct proc *p, char *text)
+{
+	char *save, *line;
+
+	p->jit.cnt = 0;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *at, *end;
+		struct jit_sym s;
+
+		s.start = strtoull(line, &at, 16);
+		if (at == line || *at != ' ')
+			continue;
+		s.size = strtoull(at, &end, 16);
+		if (end == at || *end != ' ' || !s.size)
+			continue;
+		s.name = arena_strdup(&u->arena, end + strspn(end, " "));
+		vec_push(&p->jit, s);
+	}
+	if (p->jit.cnt)
+		qsort(p->jit.at, p->jit.cnt, sizeof(*p->jit.at), by_start);
+}
+
+static void read_perf_map(struct usyms *u, struct proc *p)
+{
+	char paths[2][96], *text;
+	int fd = -1;
+	struct stat st;
+
+	snprintf(paths[0], sizeof(paths[0]), "/proc/%u/root/tmp/perf-%u.map", p->pid, proc_inner_pid(p->pid));
+	snprintf(paths[1], sizeof(paths[1]), "/tmp/perf-%u.map", p->pid);
+	for (u32 i = 0; i < 2 && fd < 0; i++)
+		fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	/* Everybody may write to /tmp: only a plain file, and not the world. */
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= PERF_MAP_MAX && (u64)st.st_size != p->jit_size &&
+	    !io_read_fd(fd, &text, NULL)) {
+		p->jit_size = st.st_size;
+		parse_perf_map(u, p, text);
+		free(text);
+	}
+	close(fd);
+}
+
+static const struct jit_sym *find_jit(const struct proc *p, u64 addr)
+{
+	u32 lo = 0, hi = p->jit.cnt;
+
+	while (lo < hi) {
+		u32 mid = lo + (hi - lo) / 2;
+
+		if (p->jit.at[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr - p->jit.at[lo - 1].start < p->jit.at[lo - 1].size ? &p->jit.at[lo - 1] : NULL;
+}
+
+static bool jit_name(struct usyms *u, struct proc *p, u64 addr, struct usym *out)
+{
+	const struct jit_sym *s = find_jit(p, addr);
+
+	if (!s) {
+		read_perf_map(u, p);
+		s = find_jit(p, addr);
+	}
+	if (!s)
+		return false;
+	out->name = s->name;
+	out->start = s->start;
+	return true;
+}
+
+/* ---- from an address to its name ---- */
+
+static const struct mapping *find_mapping(struct usyms *u, u32 *proc, u64 addr)
+{
+	const struct mapping *m = own_mapping(u, *proc, addr);
+	struct proc *p = &u->procs.at[*proc];
+
+	if (m)
+		return m;
+	if (!p->is_new && !(u->is_watched && p->read_ns) && now_ns() - p->read_ns > REREAD_NS) {
+		proc_read(u, *proc);
+		m = own_mapping(u, *proc, addr);
+	}
+	/* Process IDs are used again. */
+	for (u32 i = u->procs.at[*proc].older; !m && i != NONE; i = u->procs.at[i].older) {
+		m = own_mapping(u, i, addr);
+		if (m)
+			*proc = i;
+	}
+	return m;
+}
+
+bool usyms_find(struct usyms *u, u32 pid, u64 addr, struct usym *out)
+{
+	const struct sym_func *f;
+	const struct mapping *m;
+	struct sym_elf *elf;
+	u64 vaddr;
+	u32 proc;
+
+	*out = (struct usym){};
+	if (!pid)
+		return false;
+	proc = proc_find(u, pid);
+	if (proc == NONE) {
+		usyms_remember(u, pid);
+		proc = proc_find(u, pid);
+	}
+	m = find_mapping(u, &proc, addr);
+	if (m && *u->files.at[m->file].path)
+		out->file = u->files.at[m->file].path;
+	elf = m ? file_open(u, pid, m) : NULL;
+	if (!elf)
+		return jit_name(u, &u->procs.at[proc], addr, out) || out->file;
+	if (!sym_elf_addr(elf, addr - m->start + m->off, &vaddr))
+		return true;
+	f = sym_elf_near(elf, vaddr);
+	if (f) {
+		out->name = f->name;
+		out->start = addr - (vaddr - f->addr);
+	}
+	return true;
+}

@@ -1,0 +1,35 @@
+/* Addresses of programs → names.
+ *
+ * What a process has mapped is learned from /proc/PID/maps and, so that processes that have ended are known too, from the kernel's
+ * notices of fork and mmap (kern/taskmaps.h), which the owner passes on. Nothing is forgotten when a process ends: of several mappings
+ * that had an address, the newest counts, then those inherited from the parent by fork, then those of an earlier process with the same ID.
+ *
+ * Symbols of a file are read when the first address in it is asked for, once for all processes that map it. Names of compiled code come
+ * from /tmp/perf-PID.map, those of the vdso from our own.
+ */
+#pragma once
+
+#include "sym/proc.h"
+
+struct usyms;
+
+struct usym {
+	const char *name; /* NULL: only the file is known */
+	u64 start;        /* the address at which the symbol starts in the process */
+	const char *file; /* NULL: unknown */
+};
+
+struct usyms *usyms_new(void);
+void usyms_free(struct usyms *u);
+
+/* pid has mapped something. ns: any clock that all notices share. */
+void usyms_add(struct usyms *u, u32 pid, const struct proc_map *m, u64 ns);
+/* pid is a new process, with its parent's mappings. */
+void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns);
+/* Reads /proc/PID/maps now, if nothing is known of the process yet. */
+void usyms_remember(struct usyms *u, u32 pid);
+/* From now on notices tell of everything: /proc need not be read again for processes that were read once. */
+void usyms_watched(struct usyms *u);
+
+/* Names are valid until usyms_free(). False: nothing is known of the address. */
+bool usyms_find(struct usyms *u, u32 pid, u64 addr, struct usym *out);
