@@ -124,6 +124,14 @@ static const struct {
 	{ "s32", &type_s32 }, { "s64", &type_s64 }, { "size_t", &type_u64 }, { "uintptr_t", &type_u64 },
 };
 
+const struct type *type_of_word(const char *name)
+{
+	for (u32 w = 0; w < ARRAY_CNT(type_words); w++)
+		if (str_eq(name, type_words[w].name))
+			return type_words[w].type;
+	return NULL;
+}
+
 static enum addr_space default_space(const struct check *k)
 {
 	return k->unit->provider->as;
@@ -131,6 +139,7 @@ static enum addr_space default_space(const struct check *k)
 
 const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
 {
+	struct type_source *types = compile_types(k->c);
 	const struct type *t = NULL;
 	u32 i = 0;
 
@@ -144,16 +153,15 @@ const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
 		}
 		t = str_eq(ref->name, "string") ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
 	}
-	for (u32 w = 0; !t && !*ref->keyword && w < ARRAY_CNT(type_words); w++)
-		if (str_eq(ref->name, type_words[w].name))
-			t = type_words[w].type;
-	if (!t && k->c->target->types)
-		t = k->c->target->types->find(k->c->target->types, ref->keyword, ref->name);
+	if (!t && !*ref->keyword)
+		t = type_of_word(ref->name);
+	if (!t && types)
+		t = types->find(types, ref->keyword, ref->name);
 	if (!t) {
 		diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
 		if (!k->c->target->types)
 			diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
-		else if (!*ref->keyword && k->c->target->types->find(k->c->target->types, "struct", ref->name))
+		else if (!*ref->keyword && types->find(types, "struct", ref->name))
 			diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
 		return &type_error;
 	}

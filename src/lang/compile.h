@@ -101,6 +101,7 @@ struct compile {
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
 	struct script *script;
+	struct type_source *script_types; /* what the script defines, and behind it target->types; NULL: it defines nothing */
 	vec(struct site) sites;
 	u32 *canon[2]; /* by enum site_show: for each site the first one that shows the same text; site_canon() */
 	vec(struct unit *) units;
@@ -117,6 +118,12 @@ bool lang_check(struct compile *c);            /* names, types, constants */
 
 /* --check: the arguments of a probe are not known, so the types are incomplete and nothing can be compiled. */
 bool lang_is_partial(const struct compile *c);
+
+/* Where types are found by name: the script's, then the kernel's. NULL if there are neither. */
+static inline struct type_source *compile_types(const struct compile *c)
+{
+	return c->script_types ? c->script_types : c->target->types;
+}
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
 

@@ -205,51 +205,34 @@ static void unread(struct parser *p)
 	p->lex.after_dot = false;
 }
 
-/* ---- what is not there yet, at the top level ---- */
+/* ---- C, and what is not there yet, at the top level ---- */
 
-/* cpp_line = "#" … end of line ; */
+/* cpp_line = "#" … end of line ; those that mean something are gone by now (lang/cpp.c). */
 static void cpp_line(struct parser *p)
 {
-	u32 begin = p->lex.pos, end;
+	u32 begin = p->lex.pos;
 	struct lex *l = &p->lex;
 
-	for (l->pos++; l->pos < l->len && (l->text[l->pos] == ' ' || l->text[l->pos] == '\t'); l->pos++)
-		;
-	for (end = l->pos; end < l->len && isalpha((u8)l->text[end]); end++)
-		;
-	parse_unsupported(p, (struct span){ l->src, begin, end },
-			  arena_printf(p->arena, "preprocessor lines (#%.*s) are", (int)(end - l->pos), l->text + l->pos));
 	while (l->pos < l->len && l->text[l->pos] != '\n')
 		l->pos++;
+	diag_error(p->diag, (struct span){ l->src, begin, l->pos }, E_SYNTAX, "this is no line of the preprocessor");
+	diag_hint(p->diag, "those are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #pragma; comments start with //");
 }
 
-/* c_type = ( "struct" | "union" | "enum" ) { attr } [ name ] "{" … "}" { attr } [ ";" ] ; and typedefs, to say no. */
+/* c_type: see lang/cdecl.c. */
 static void c_definition(struct parser *p)
 {
-	struct span at;
-	u32 after;
-	bool is_typedef;
+	struct cstream s;
 
-	parse_advance(p);
-	at = p->tok.span;
-	is_typedef = p->tok.kind == TOK_IDENT;
-	parse_unsupported(p, at, arena_printf(p->arena, "C definitions (%s) are", p->tok.text));
-	parse_skip_to_block_end(p);
-	if (is_typedef && byte_at(p, p->prev.begin) == '}')
-		while (p->tok.kind == TOK_IDENT || p->tok.kind == TOK_STAR)
-			parse_advance(p);
-	unread(p);
-	while (word_at(p, "__attribute__", &after)) {
-		parse_advance(p);
-		parse_advance(p);
-		if (p->tok.kind == TOK_LPAREN)
-			parse_skip_balanced(p);
-		unread(p);
-		lex_skip_space(&p->lex);
+	if (!*p->ctypes) {
+		*p->ctypes = ctypes_new(p->arena, p->diag, p->c->target ? p->c->target->types : NULL);
+		p->c->script_types = ctypes_source(*p->ctypes);
 	}
-	lex_skip_space(&p->lex);
-	if (byte_at(p, p->lex.pos) == ';')
-		p->lex.pos++;
+	cstream_init(&s, p->cpp, &p->lex);
+	ctypes_parse(*p->ctypes, &s);
+	p->lex.pos = s.at;
+	p->lex.reported = s.lex.reported;
+	p->lex.cut_short = s.lex.cut_short;
 }
 
 /* import = "import" string ";" ; macro = "macro" name "(" … ")" block ; fn = "fn" name "(" … ")" ":" type block ; */
@@ -522,13 +505,19 @@ static void item(struct parser *p)
 /* program = [ shebang ] { item } ; the order of items is checked where an item comes too late. */
 bool lang_parse(struct compile *c, u32 src)
 {
-	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .grouping_at = NOWHERE };
+	struct cpp cpp;
+	struct ctypes *ctypes = NULL;
+	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .ctypes = &ctypes, .grouping_at = NOWHERE };
 
 	p.errors_before = c->diag->error_cnt;
 
 	c->script = p.script = arena_new(c->arena, struct script);
 	p.script->src = src;
+	cpp_init(&cpp, c->arena, c->diag);
+	if (c->target && c->target->types)
+		cpp_predefine(&cpp, "BPFTRACE_HAVE_BTF", 1);
 	lex_init(&p.lex, c->arena, c->diag, src);
+	p.lex.text = cpp_run(&cpp, src);
 	for (;;) {
 		u32 begin;
 
@@ -543,6 +532,8 @@ bool lang_parse(struct compile *c, u32 src)
 		if (p.lex.pos <= begin)
 			p.lex.pos = begin + 1;
 	}
+	if (ctypes)
+		ctypes_finish(ctypes);
 	if (gave_up(&p))
 		diag_error_nowhere(c->diag, E_SYNTAX, "too many errors: the rest of the script was not read");
 	if (c->diag->error_cnt == p.errors_before && !p.script->probes.cnt) {

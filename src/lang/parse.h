@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "lang/cdecl.h"
 #include "lang/compile.h"
 #include "lang/lex.h"
 
@@ -26,9 +27,12 @@ struct parser {
 	struct arena *arena;
 	struct diag *diag;
 	struct script *script;
+	struct cpp *cpp;         /* what is #defined */
+	struct ctypes **ctypes;  /* what C definitions made; *ctypes is NULL before the first */
 	struct lex lex;
 	struct token tok;  /* the one to look at */
 	struct span prev;  /* of the token before it */
+	vec(const char *) expanding; /* #defined names whose value is being read */
 	u32 nest;
 	u32 links;         /* operators in this statement so far */
 	u32 grouping_at;   /* offset of a `(` that cannot begin a cast to an unknown name: that of `if (x) …`; or NOWHERE */
