@@ -270,6 +270,14 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 
 /* Variables */
 
+/* A macro's variable has the call in front of its name: "swap#2.tmp". */
+static const char *as_written(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
 static struct var *find_var(const struct check *k, const char *name)
 {
 	for (struct check_scope *s = k->scope; s; s = s->up)
@@ -322,7 +330,7 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 	}
 	return;
 mismatch:
-	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", v->name,
+	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", as_written(v->name),
 		   type_str(check_arena(k), v->type), type_str(check_arena(k), t));
 	diag_hint(k->c->diag, "use another variable for this value");
 }
@@ -349,18 +357,18 @@ void check_var_read(struct check *k, struct expr *e)
 
 		for (u32 i = 0; i < cnt; i++)
 			names[i] = k->unit->vars.at[i]->name;
-		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", e->var.name);
+		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", as_written(e->var.name));
 		near = nearest_name(e->var.name, names, cnt);
 		if (near)
 			diag_hint(k->c->diag, "did you mean $%s?", near);
 		else
-			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", e->var.name);
+			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", as_written(e->var.name));
 		return;
 	}
 	v->is_read = true;
 	e->var.var = v;
 	if (!v->is_assigned && k->is_last)
-		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", v->name);
+		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
 	e->type = v->type ? v->type : &type_s64;
 }
 
@@ -516,7 +524,7 @@ static void check_stmt(struct check *k, struct stmt *s)
 			diag_hint(k->c->diag, "write: @ = %s(…);", s->expr->call.name);
 		}
 		if (k->is_last && s->expr->type && s->expr->type->kind != T_NONE && s->expr->type->kind != T_ERROR &&
-		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL)
+		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL && s->expr->kind != E_BLOCK)
 			diag_warn(k->c->diag, s->expr->span, W_UNUSED, "Return value discarded.");
 		return;
 	case S_DISCARD:
@@ -558,6 +566,22 @@ static void check_block(struct check *k, struct block *b)
 			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
 	}
 	k->scope = scope.up;
+}
+
+void check_block_expr(struct check *k, struct expr *e)
+{
+	struct check_scope scope = { .up = k->scope };
+	struct expr *value = e->block.value;
+
+	k->scope = &scope;
+	for (u32 i = 0; i < e->block.body->cnt; i++)
+		check_stmt(k, e->block.body->stmts[i]);
+	if (value)
+		check_expr(k, value);
+	k->scope = scope.up;
+	e->type = value ? value->type : &type_none;
+	if (value && is_agg_call(value) && !is_poisoned(value))
+		check_fail(k, e, E_AGGREGATION, "%s() should be assigned directly to a map", value->call.name);
 }
 
 static void check_unit(struct check *k, struct unit *u)

@@ -615,6 +615,9 @@ void check_expr(struct check *k, struct expr *e)
 	case E_INCDEC:
 		check_incdec(k, e);
 		break;
+	case E_BLOCK:
+		check_block_expr(k, e);
+		break;
 	case E_SIZEOF: {
 		const struct type *t;
 

@@ -244,6 +244,75 @@ static void unsupported_item(struct parser *p, const char *what)
 	unread(p);
 }
 
+/* ---- macros ---- */
+
+/* marg = "$" name | "@" name | name ; */
+static bool macro_param(struct parser *p, struct macro_param *param)
+{
+	*param = (struct macro_param){ .span = p->tok.span, .name = p->tok.text };
+	if (p->tok.kind == TOK_VAR) {
+		param->kind = '$';
+	} else if (p->tok.kind == TOK_MAP) {
+		param->kind = '@';
+	} else if (p->tok.kind != TOK_IDENT) {
+		parse_expected(p, "a parameter: $variable, @map or a name");
+		return false;
+	}
+	parse_advance(p);
+	return true;
+}
+
+static bool macro_head(struct parser *p, struct macro *m)
+{
+	vec(struct macro_param) params = {};
+
+	parse_advance(p);
+	m->name = p->tok.text;
+	m->span = p->tok.span;
+	parse_advance(p);
+	if (!parse_expect(p, TOK_LPAREN, "after the macro's name"))
+		return false;
+	if (p->tok.kind != TOK_RPAREN) {
+		do {
+			struct macro_param param;
+
+			if (!macro_param(p, &param))
+				return false;
+			vec_for(o, &params) {
+				if (o->kind == param.kind && str_eq(o->name, param.name)) {
+					diag_error(p->diag, param.span, E_REDECLARED, "there is a parameter '%s' already", param.name);
+					return false;
+				}
+			}
+			avec_push(p->arena, &params, param);
+		} while (parse_accept(p, TOK_COMMA));
+	}
+	m->params = params.at;
+	m->param_cnt = params.cnt;
+	if (!parse_expect(p, TOK_RPAREN, "after the parameters"))
+		return false;
+	if (p->tok.kind == TOK_LBRACE)
+		return true;
+	parse_expected(p, "'{' to begin the macro's body");
+	return false;
+}
+
+/* macro = "macro" name "(" [ marg { "," marg } ] ")" block ; */
+static void macro(struct parser *p)
+{
+	struct macro m = {};
+
+	parse_advance(p);
+	if (!macro_head(p, &m)) {
+		parse_skip_to_block_end(p);
+		unread(p);
+		return;
+	}
+	m.body = parse_block(p);
+	m.value = parse_take_value(p, m.body);
+	avec_push(p->arena, &p->script->macros, m);
+}
+
 /* ---- config ---- */
 
 /* cval = integer | string | "true" | "false" | name ; */
@@ -493,7 +562,7 @@ static void item(struct parser *p)
 	else if (word_at(p, "import", &after) && byte_at(p, after) == '"')
 		unsupported_item(p, "imports are");
 	else if (word_at(p, "macro", &after) && isalpha(byte_at(p, after)))
-		unsupported_item(p, "macros are");
+		macro(p);
 	else if (word_at(p, "fn", &after) && isalpha(byte_at(p, after)))
 		unsupported_item(p, "functions (fn) are");
 	else if (word_at(p, "let", &after))
@@ -540,5 +609,5 @@ bool lang_parse(struct compile *c, u32 src)
 		diag_error_nowhere(c->diag, E_EMPTY_SCRIPT, "the script has no probe");
 		diag_hint(c->diag, "the shortest one is: begin { printf(\"hello\\n\"); }");
 	}
-	return c->diag->error_cnt == p.errors_before;
+	return c->diag->error_cnt == p.errors_before && lang_macros(c);
 }

@@ -94,6 +94,12 @@ bool parse_attach_points(struct parser *p, struct probe *pr);
 /* tok is at `{`. Leaves tok AT the closing `}`, because the text behind a probe's is raw; or at the end of the text. */
 struct block *parse_block(struct parser *p);
 
+/* tok is at `{` or `if` where an expression is meant. */
+struct expr *parse_block_expr(struct parser *p);
+struct expr *parse_if_expr(struct parser *p);
+/* Takes the value off the block's end: its last expression, if no `;` follows it. NULL if there is none. */
+struct expr *parse_take_value(struct parser *p, struct block *b);
+
 /* ---- parse_expr.c ---- */
 
 struct expr *parse_expr(struct parser *p);

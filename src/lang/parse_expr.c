@@ -451,24 +451,6 @@ static struct expr *unsupported_call(struct parser *p)
 	return placeholder(p, at);
 }
 
-/* ifexpr and block expressions: later. tok is at `if` or `{`. */
-static struct expr *unsupported_block(struct parser *p, const char *what)
-{
-	struct span at = p->tok.span;
-
-	parse_unsupported(p, at, what);
-	do {
-		p->lex.quiet = true;
-		while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_SEMI &&
-		       p->tok.kind != TOK_END)
-			parse_advance(p);
-		p->lex.quiet = false;
-		if (p->tok.kind == TOK_LBRACE)
-			parse_skip_balanced(p);
-	} while (p->tok.kind == TOK_ELSE);
-	return placeholder(p, at);
-}
-
 static struct expr *integer(struct parser *p)
 {
 	struct expr *e = expr_new(p, E_INT, p->tok.span);
@@ -544,9 +526,9 @@ static struct expr *primary(struct parser *p)
 	case TOK_OFFSETOF: case TOK_TYPEOF: case TOK_TYPEINFO:
 		return unsupported_call(p);
 	case TOK_IF:
-		return unsupported_block(p, "'if' as an expression is");
+		return parse_if_expr(p);
 	case TOK_LBRACE:
-		return unsupported_block(p, "block expressions { ... } are");
+		return parse_block_expr(p);
 	}
 	parse_expected(p, "an expression");
 	return NULL;
