@@ -350,6 +350,19 @@ static void define_line(struct scan *s, u32 end, struct span line)
 	avec_push(s->c->arena, &s->c->defines, d);
 }
 
+static void include_line(struct scan *s, u32 end, struct span line)
+{
+	u32 begin;
+
+	skip_blanks(s, end);
+	if (!s->c->include || s->pos >= end || s->text[s->pos] != '"')
+		return;
+	begin = ++s->pos;
+	while (s->pos < end && s->text[s->pos] != '"')
+		s->pos++;
+	s->c->include(s->c->include_arg, arena_strndup(s->c->arena, s->text + begin, s->pos - begin), line);
+}
+
 /* In #if: what is not defined is 0; defined(X) and defined X ask. */
 static bool if_name(struct cstream *s, void *arg, s64 *value)
 {
@@ -444,7 +457,11 @@ static bool directive(struct scan *s, const char *word, u32 end, struct span lin
 			s->conds.cnt--;
 		return true;
 	}
-	if (!on || str_eq(word, "include") || str_eq(word, "pragma") || str_eq(word, "warning") || str_eq(word, "line"))
+	if (on && str_eq(word, "include")) {
+		include_line(s, end, line);
+		return true;
+	}
+	if (!on || str_eq(word, "pragma") || str_eq(word, "warning") || str_eq(word, "line"))
 		return true;
 	if (str_eq(word, "define")) {
 		define_line(s, end, line);

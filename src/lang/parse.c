@@ -235,7 +235,7 @@ static void c_definition(struct parser *p)
 	p->lex.cut_short = s.lex.cut_short;
 }
 
-/* import = "import" string ";" ; macro = "macro" name "(" … ")" block ; fn = "fn" name "(" … ")" ":" type block ; */
+/* fn = "fn" name "(" … ")" ":" type block ; */
 static void unsupported_item(struct parser *p, const char *what)
 {
 	parse_advance(p);
@@ -359,6 +359,18 @@ static bool config_item(struct parser *p)
 	return parse_expect(p, TOK_SEMI, "between configuration variables");
 }
 
+/* Whether there are probes or map declarations; those of imported files do not count. */
+static bool has_items(const struct parser *p)
+{
+	vec_for(pr, &p->script->probes)
+		if ((*pr)->span.src == p->lex.src)
+			return true;
+	vec_for(d, &p->script->map_decls)
+		if (d->span.src == p->lex.src)
+			return true;
+	return false;
+}
+
 /* config = "config" "=" "{" [ config_item { ";" config_item } [ ";" ] ] "}" ; */
 static void config_block(struct parser *p)
 {
@@ -366,9 +378,11 @@ static void config_block(struct parser *p)
 
 	parse_advance(p);
 	at = p->tok.span;
-	if (p->has_config) {
+	if (p->is_import) {
+		diag_error(p->diag, at, E_IMPORT, "a file that is imported cannot have a config block");
+	} else if (p->has_config) {
 		diag_error(p->diag, at, E_SYNTAX, "a script has only one config block");
-	} else if (p->script->probes.cnt || p->script->map_decls.cnt) {
+	} else if (has_items(p)) {
 		diag_error(p->diag, at, E_SYNTAX, "the config block must stand before all probes and map declarations");
 	}
 	p->has_config = true;
@@ -560,7 +574,7 @@ static void item(struct parser *p)
 	else if (config_at(p))
 		config_block(p);
 	else if (word_at(p, "import", &after) && byte_at(p, after) == '"')
-		unsupported_item(p, "imports are");
+		parse_import(p);
 	else if (word_at(p, "macro", &after) && isalpha(byte_at(p, after)))
 		macro(p);
 	else if (word_at(p, "fn", &after) && isalpha(byte_at(p, after)))
@@ -572,35 +586,46 @@ static void item(struct parser *p)
 }
 
 /* program = [ shebang ] { item } ; the order of items is checked where an item comes too late. */
+void parse_items(struct parser *p, u32 src)
+{
+	const char *text = cpp_run(p->cpp, src);
+
+	lex_init(&p->lex, p->arena, p->diag, src);
+	p->lex.text = text;
+	for (;;) {
+		u32 begin;
+
+		lex_skip_space(&p->lex);
+		begin = p->lex.pos;
+		if (begin >= p->lex.len)
+			break;
+		if (gave_up(p))
+			break;
+		item(p);
+		/* Every item takes something; if one does not, do not look at it for ever. */
+		if (p->lex.pos <= begin)
+			p->lex.pos = begin + 1;
+	}
+}
+
 bool lang_parse(struct compile *c, u32 src)
 {
 	struct cpp cpp;
 	struct ctypes *ctypes = NULL;
-	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .ctypes = &ctypes, .grouping_at = NOWHERE };
+	struct imports imports = {};
+	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .ctypes = &ctypes, .imports = &imports, .grouping_at = NOWHERE };
 
 	p.errors_before = c->diag->error_cnt;
 
 	c->script = p.script = arena_new(c->arena, struct script);
 	p.script->src = src;
 	cpp_init(&cpp, c->arena, c->diag);
+	cpp.include = parse_include;
+	cpp.include_arg = &p;
 	if (c->target && c->target->types)
 		cpp_predefine(&cpp, "BPFTRACE_HAVE_BTF", 1);
-	lex_init(&p.lex, c->arena, c->diag, src);
-	p.lex.text = cpp_run(&cpp, src);
-	for (;;) {
-		u32 begin;
-
-		lex_skip_space(&p.lex);
-		begin = p.lex.pos;
-		if (begin >= p.lex.len)
-			break;
-		if (gave_up(&p))
-			break;
-		item(&p);
-		/* Every item takes something; if one does not, do not look at it for ever. */
-		if (p.lex.pos <= begin)
-			p.lex.pos = begin + 1;
-	}
+	imports_add(&p, src);
+	parse_items(&p, src);
 	if (ctypes)
 		ctypes_finish(ctypes);
 	if (gave_up(&p))

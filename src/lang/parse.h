@@ -28,6 +28,7 @@ struct parser {
 	struct diag *diag;
 	struct script *script;
 	struct cpp *cpp;         /* what is #defined */
+	struct imports *imports; /* files that were read */
 	struct ctypes **ctypes;  /* what C definitions made; *ctypes is NULL before the first */
 	struct lex lex;
 	struct token tok;  /* the one to look at */
@@ -39,6 +40,7 @@ struct parser {
 	bool in_predicate; /* `/` before `{` is its end */
 	bool end_reported; /* something has been said about the text's end */
 	bool has_config;
+	bool is_import;    /* not the script itself, but a file that it imports */
 	u64 missing_params; /* bit N: that $N was not given has been said */
 	u32 errors_before; /* errors there were before this script */
 };
@@ -83,6 +85,23 @@ bool parse_skip_inside(struct parser *p);
 void parse_skip_balanced(struct parser *p);
 /* Silently moves to the next `{` and behind its `}`, or behind a `;`, or to a `}` that closes what is around. */
 void parse_skip_to_block_end(struct parser *p);
+
+/* Parses a whole source into the script. */
+void parse_items(struct parser *p, u32 src);
+
+/* ---- import.c ---- */
+
+/* import = "import" string ";" ; lex.pos is at it. */
+void parse_import(struct parser *p);
+/* #include "name": reads the file if there is one beside the source. arg is the parser. */
+void parse_include(void *arg, const char *name, struct span at);
+
+struct imports {
+	vec(const char *) paths; /* of files that were read, absolute */
+	u32 depth;
+};
+/* Marks a source as read. */
+void imports_add(struct parser *p, u32 src);
 
 /* ---- parse_attach.c ---- */
 

@@ -727,7 +727,7 @@ static void test_recovery(void)
 static void test_unsupported(void)
 {
 	check_tags("import \"a.bt\"; macro f(x) { x } fn g($a: int32): int32 { return 1; } begin { $a = ; }",
-		   "E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
+		   "E_IMPORT E_UNSUPPORTED E_SYNTAX");
 	check_tags("begin { for ($x : 1..5) { f(; } while (1) { } unroll (5) { if (1) { } } import \"a\"; $a = ; }",
 		   "E_UNSUPPORTED E_UNSUPPORTED E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
 	check_tags("begin { $a = (x = 1, y = (2)); $b = comptime 5; $c = { 1; 2 }; $d = if (1) { 2 } else { 3 }; $e = ; }",
