@@ -211,7 +211,7 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 
 static void check_curtask(struct check *k, struct expr *e)
 {
-	struct type_source *src = k->c->target->types;
+	struct type_source *src = compile_types(k->c);
 	const struct type *t = src ? src->find(src, "struct", "task_struct") : NULL;
 
 	e->type = t ? type_pointer(check_arena(k), t, AS_KERNEL) : &type_u64;
@@ -286,7 +286,7 @@ static struct val lower_args(struct lower *l, struct expr *e, const struct mem *
 static void check_ctx(struct check *k, struct expr *e)
 {
 	const struct provider *p = k->unit->provider;
-	struct type_source *src = k->c->target->types;
+	struct type_source *src = compile_types(k->c);
 	const struct type *t;
 
 	if (!need(k, e, PROV_CTX, "kprobe, uprobe, profile, interval, software and hardware")) {

@@ -107,7 +107,7 @@ static bool has_dirty_tail(const struct expr *e)
 	switch (e->kind) {
 	case E_CALL:
 		return e->type != &type_comm;
-	case E_VAR: case E_MAP: case E_CAST:
+	case E_VAR: case E_MAP: case E_CAST: case E_BLOCK:
 		return true;
 	case E_FIELD:
 		return e->field.base->type->kind == T_TUPLE;
@@ -711,6 +711,13 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
 		return lower_tuple(l, e, dst);
 	case E_INCDEC:
 		return lower_incdec(l, e);
+	case E_BLOCK: {
+		struct span at = l->b.span;
+
+		lower_block(l, e->block.body);
+		l->b.span = at;
+		return e->block.value ? lower_expr(l, e->block.value, dst) : val_none();
+	}
 	case E_PARAM: case E_SIZEOF:
 		break;
 	}

@@ -60,6 +60,7 @@ enum expr_kind {
 	E_TUPLE,   /* (a, b): also what several keys become */
 	E_INCDEC,  /* ++x, x++, … */
 	E_SIZEOF,
+	E_BLOCK,   /* { statements; value }: also what a macro's call becomes */
 };
 
 struct expr {
@@ -138,6 +139,10 @@ struct expr {
 			struct type_ref *ref; /* one of the two */
 			struct expr *a;
 		} size_of;
+		struct {
+			struct block *body;
+			struct expr *value; /* NULL: it has none */
+		} block;
 	};
 };
 
@@ -160,6 +165,7 @@ struct block {
 struct stmt {
 	enum stmt_kind kind;
 	struct span span;
+	bool is_open; /* no `;` behind it: at the end of a block it may be the block's value */
 	union {
 		struct expr *expr; /* S_EXPR, S_DISCARD; S_RETURN (may be NULL) */
 		struct {
@@ -200,6 +206,20 @@ struct probe {
 	struct block *body;
 };
 
+/* macro name($var, @map, expression) { … } */
+struct macro {
+	struct span span; /* of the name */
+	const char *name;
+	struct macro_param {
+		struct span span;
+		char kind;        /* '$', '@', or 0: any expression */
+		const char *name; /* $: without it; @: with it */
+	} *params;
+	u32 param_cnt;
+	struct block *body;
+	struct expr *value; /* may be NULL */
+};
+
 struct config_item {
 	struct span span;
 	const char *name;
@@ -220,4 +240,5 @@ struct script {
 	vec(struct probe *) probes;
 	vec(struct config_item) config;
 	vec(struct map_decl) map_decls;
+	vec(struct macro) macros;
 };

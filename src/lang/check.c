@@ -126,6 +126,14 @@ static const struct {
 	{ "s32", &type_s32 }, { "s64", &type_s64 }, { "size_t", &type_u64 }, { "uintptr_t", &type_u64 },
 };
 
+const struct type *type_of_word(const char *name)
+{
+	for (u32 w = 0; w < ARRAY_CNT(type_words); w++)
+		if (str_eq(name, type_words[w].name))
+			return type_words[w].type;
+	return NULL;
+}
+
 static enum addr_space default_space(const struct check *k)
 {
 	return k->unit->provider->as;
@@ -133,6 +141,7 @@ static enum addr_space default_space(const struct check *k)
 
 const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
 {
+	struct type_source *types = compile_types(k->c);
 	const struct type *t = NULL;
 	u32 i = 0;
 
@@ -146,16 +155,15 @@ const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
 		}
 		t = str_eq(ref->name, "string") ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
 	}
-	for (u32 w = 0; !t && !*ref->keyword && w < ARRAY_CNT(type_words); w++)
-		if (str_eq(ref->name, type_words[w].name))
-			t = type_words[w].type;
-	if (!t && k->c->target->types)
-		t = k->c->target->types->find(k->c->target->types, ref->keyword, ref->name);
+	if (!t && !*ref->keyword)
+		t = type_of_word(ref->name);
+	if (!t && types)
+		t = types->find(types, ref->keyword, ref->name);
 	if (!t) {
 		diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
 		if (!k->c->target->types)
 			diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
-		else if (!*ref->keyword && k->c->target->types->find(k->c->target->types, "struct", ref->name))
+		else if (!*ref->keyword && types->find(types, "struct", ref->name))
 			diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
 		return &type_error;
 	}
@@ -273,6 +281,14 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 
 /* Variables */
 
+/* A macro's variable has the call in front of its name: "swap#2.tmp". */
+static const char *as_written(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
 static struct var *find_var(const struct check *k, const char *name)
 {
 	for (struct check_scope *s = k->scope; s; s = s->up)
@@ -325,7 +341,7 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 	}
 	return;
 mismatch:
-	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", v->name,
+	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", as_written(v->name),
 		   type_str(check_arena(k), v->type), type_str(check_arena(k), t));
 	diag_hint(k->c->diag, "use another variable for this value");
 }
@@ -365,18 +381,18 @@ void check_var_read(struct check *k, struct expr *e)
 
 		for (u32 i = 0; i < cnt; i++)
 			names[i] = k->unit->vars.at[i]->name;
-		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", e->var.name);
+		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", as_written(e->var.name));
 		near = nearest_name(e->var.name, names, cnt);
 		if (near)
 			diag_hint(k->c->diag, "did you mean $%s?", near);
 		else
-			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", e->var.name);
+			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", as_written(e->var.name));
 		return;
 	}
 	v->is_read = true;
 	e->var.var = v;
 	if (!v->is_assigned && k->is_last)
-		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", v->name);
+		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
 	e->type = v->type ? v->type : &type_s64;
 }
 
@@ -530,7 +546,7 @@ static void check_stmt(struct check *k, struct stmt *s)
 			diag_hint(k->c->diag, "write: @ = %s(…);", s->expr->call.name);
 		}
 		if (k->is_last && s->expr->type && s->expr->type->kind != T_NONE && s->expr->type->kind != T_ERROR &&
-		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL)
+		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL && s->expr->kind != E_BLOCK)
 			diag_warn(k->c->diag, s->expr->span, W_UNUSED, "Return value discarded.");
 		return;
 	case S_DISCARD:
@@ -578,6 +594,22 @@ static void check_block(struct check *k, struct block *b)
 			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
 	}
 	k->scope = scope.up;
+}
+
+void check_block_expr(struct check *k, struct expr *e)
+{
+	struct check_scope scope = { .up = k->scope };
+	struct expr *value = e->block.value;
+
+	k->scope = &scope;
+	for (u32 i = 0; i < e->block.body->cnt; i++)
+		check_stmt(k, e->block.body->stmts[i]);
+	if (value)
+		check_expr(k, value);
+	k->scope = scope.up;
+	e->type = value ? value->type : &type_none;
+	if (value && is_agg_call(value) && !is_poisoned(value))
+		check_fail(k, e, E_AGGREGATION, "%s() should be assigned directly to a map", value->call.name);
 }
 
 static void check_unit(struct check *k, struct unit *u)

@@ -29,6 +29,8 @@ struct check {
 void check_expr(struct check *k, struct expr *e);
 /* The same, and e must have a value (not a bare aggregation or none). */
 void check_value(struct check *k, struct expr *e);
+/* { statements; value } */
+void check_block_expr(struct check *k, struct expr *e);
 /* Usable as a condition. */
 void check_cond(struct check *k, struct expr *e);
 void check_call(struct check *k, struct expr *e);

@@ -1,5 +1,6 @@
 /* Calls: the name is looked up in the function table, the arguments are held against the row's signature. */
 #include "lang/check.h"
+#include "lang/cdecl.h"
 
 #include <ctype.h>
 
@@ -212,15 +213,21 @@ static const struct {
 	{ "int32", &type_s32 }, { "uint8", &type_u8 }, { "username", &type_username }, { "string[16]", &type_comm },
 };
 
-/* An enumerator of the kernel's types, used as a plain word. */
+/* An enumerator of the script or of the kernel's types, or a constant of a header, used as a plain word. */
 static bool try_constant(struct check *k, struct expr *e)
 {
-	struct type_source *src = k->c->target->types;
+	struct type_source *src = compile_types(k->c);
 	const struct type *t = NULL;
 	s64 v;
 
-	if (e->call.has_parens || !src || !src->constant || !src->constant(src, e->call.name, &v, &t))
+	if (e->call.has_parens)
 		return false;
+	if (!(src && src->constant && src->constant(src, e->call.name, &v, &t))) {
+		if (!header_constant(e->call.name, &v))
+			return false;
+		expr_become_int(e, v, v < 0);
+		return true;
+	}
 	e->kind = E_CONST;
 	e->num.value = v;
 	e->num.negative = v < 0;

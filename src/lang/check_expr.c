@@ -273,7 +273,7 @@ static void check_unary(struct check *k, struct expr *e)
 		return;
 	case UN_DEREF:
 		if (a->type->kind == T_POINTER && a->type->elem->kind != T_VOID) {
-			e->type = a->type->elem;
+			e->type = type_complete(a->type->elem);
 		} else if (type_is_integral(a->type)) {
 			e->type = &type_u64; /* an address as a plain number: eight bytes there */
 		} else {
@@ -363,6 +363,22 @@ static void suggest_field(struct check *k, const struct type *t, const char *nam
 	}
 }
 
+/* The address space of what e is part of: that of the pointer by which it was reached. */
+static enum addr_space space_of_base(const struct expr *e)
+{
+	while (e->type->as == AS_NONE) {
+		if (e->kind == E_FIELD)
+			e = e->field.base;
+		else if (e->kind == E_INDEX)
+			e = e->index.base;
+		else if (e->kind == E_UNARY && e->unary.op == UN_DEREF)
+			e = e->unary.a;
+		else
+			break;
+	}
+	return e->type->as;
+}
+
 static void check_field(struct check *k, struct expr *e)
 {
 	const struct type *t;
@@ -407,8 +423,8 @@ static void check_field(struct check *k, struct expr *e)
 	e->field.derefs = derefs;
 	e->type = e->field.member->type;
 	/* A field inherits the address space of the struct that it was found in, if it has none of its own. */
-	if (e->type->kind == T_POINTER && e->type->as == AS_NONE && e->field.base->type->as != AS_NONE)
-		e->type = type_pointer(check_arena(k), e->type->elem, e->field.base->type->as);
+	if (e->type->kind == T_POINTER && e->type->as == AS_NONE && space_of_base(e->field.base) != AS_NONE)
+		e->type = type_pointer(check_arena(k), e->type->elem, space_of_base(e->field.base));
 }
 
 static void check_index(struct check *k, struct expr *e)
@@ -598,6 +614,9 @@ void check_expr(struct check *k, struct expr *e)
 		break;
 	case E_INCDEC:
 		check_incdec(k, e);
+		break;
+	case E_BLOCK:
+		check_block_expr(k, e);
 		break;
 	case E_SIZEOF: {
 		const struct type *t;

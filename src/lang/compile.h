@@ -104,6 +104,7 @@ struct compile {
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
 	struct script *script;
+	struct type_source *script_types; /* what the script defines, and behind it target->types; NULL: it defines nothing */
 	vec(struct site) sites;
 	u32 *canon[2]; /* by enum site_show: for each site the first one that shows the same text; site_canon() */
 	vec(struct unit *) units;
@@ -114,12 +115,19 @@ struct compile {
 
 /* Each stage returns false when it reported errors; the driver stops there. */
 bool lang_parse(struct compile *c, u32 src);   /* text → script */
+bool lang_macros(struct compile *c);           /* calls of macros → what they stand for; lang_parse() does it */
 bool lang_config(struct compile *c);           /* config block and environment → config */
 bool lang_expand(struct compile *c);           /* attach points → sites and units; asks the providers */
 bool lang_check(struct compile *c);            /* names, types, constants */
 
 /* --check: the arguments of a probe are not known, so the types are incomplete and nothing can be compiled. */
 bool lang_is_partial(const struct compile *c);
+
+/* Where types are found by name: the script's, then the kernel's. NULL if there are neither. */
+static inline struct type_source *compile_types(const struct compile *c)
+{
+	return c->script_types ? c->script_types : c->target->types;
+}
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
 
@@ -130,6 +138,15 @@ void lang_print_types(const struct compile *c, struct sbuf *out);
 /* Deep copies, for units. */
 struct expr *expr_copy(struct arena *a, const struct expr *e);
 struct block *block_copy(struct arena *a, const struct block *b);
+/* Copies with changes. replace() sees every expression before it is copied, and may return what to put in its place; declare() sees every
+ * statement after it was copied, and may change the names that it declares. */
+struct copy_hooks {
+	struct expr *(*replace)(const struct expr *e, void *arg); /* NULL: copy it */
+	void (*declare)(struct stmt *s, void *arg);
+	void *arg;
+};
+/* Sets the hooks for all copies from now on, NULL for none; returns those before. */
+const struct copy_hooks *copy_set_hooks(const struct copy_hooks *hooks);
 /* Calls fn on e and everything below it. */
 void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg);
 void block_walk(struct block *b, void (*fn)(struct expr *e, void *arg), void *arg);

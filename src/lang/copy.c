@@ -1,6 +1,16 @@
 /* Copies of trees, and walks over them. What is immutable (names, types as written, checked types) is shared. */
 #include "lang/compile.h"
 
+static const struct copy_hooks *hooks;
+
+const struct copy_hooks *copy_set_hooks(const struct copy_hooks *new)
+{
+	const struct copy_hooks *old = hooks;
+
+	hooks = new;
+	return old;
+}
+
 static struct expr **exprs_copy(struct arena *a, struct expr **list, u32 cnt)
 {
 	struct expr **copy = arena_alloc(a, cnt * sizeof(*copy));
@@ -16,6 +26,9 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 
 	if (!e)
 		return NULL;
+	c = hooks ? hooks->replace(e, hooks->arg) : NULL;
+	if (c)
+		return c;
 	c = arena_new(a, struct expr);
 	*c = *e;
 	switch (e->kind) {
@@ -58,6 +71,10 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 	case E_SIZEOF:
 		c->size_of.a = expr_copy(a, e->size_of.a);
 		break;
+	case E_BLOCK:
+		c->block.body = block_copy(a, e->block.body);
+		c->block.value = expr_copy(a, e->block.value);
+		break;
 	}
 	return c;
 }
@@ -87,6 +104,8 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 		c->block = block_copy(a, s->block);
 		break;
 	}
+	if (hooks)
+		hooks->declare(c, hooks->arg);
 	return c;
 }
 
@@ -150,6 +169,10 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 		break;
 	case E_SIZEOF:
 		expr_walk(e->size_of.a, fn, arg);
+		break;
+	case E_BLOCK:
+		block_walk(e->block.body, fn, arg);
+		expr_walk(e->block.value, fn, arg);
 		break;
 	}
 }

@@ -205,60 +205,112 @@ static void unread(struct parser *p)
 	p->lex.after_dot = false;
 }
 
-/* ---- what is not there yet, at the top level ---- */
+/* ---- C, and what is not there yet, at the top level ---- */
 
-/* cpp_line = "#" … end of line ; */
+/* cpp_line = "#" … end of line ; those that mean something are gone by now (lang/cpp.c). */
 static void cpp_line(struct parser *p)
 {
-	u32 begin = p->lex.pos, end;
+	u32 begin = p->lex.pos;
 	struct lex *l = &p->lex;
 
-	for (l->pos++; l->pos < l->len && (l->text[l->pos] == ' ' || l->text[l->pos] == '\t'); l->pos++)
-		;
-	for (end = l->pos; end < l->len && isalpha((u8)l->text[end]); end++)
-		;
-	parse_unsupported(p, (struct span){ l->src, begin, end },
-			  arena_printf(p->arena, "preprocessor lines (#%.*s) are", (int)(end - l->pos), l->text + l->pos));
 	while (l->pos < l->len && l->text[l->pos] != '\n')
 		l->pos++;
+	diag_error(p->diag, (struct span){ l->src, begin, l->pos }, E_SYNTAX, "this is no line of the preprocessor");
+	diag_hint(p->diag, "those are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #pragma; comments start with //");
 }
 
-/* c_type = ( "struct" | "union" | "enum" ) { attr } [ name ] "{" … "}" { attr } [ ";" ] ; and typedefs, to say no. */
+/* c_type: see lang/cdecl.c. */
 static void c_definition(struct parser *p)
 {
-	struct span at;
-	u32 after;
-	bool is_typedef;
+	struct cstream s;
 
-	parse_advance(p);
-	at = p->tok.span;
-	is_typedef = p->tok.kind == TOK_IDENT;
-	parse_unsupported(p, at, arena_printf(p->arena, "C definitions (%s) are", p->tok.text));
-	parse_skip_to_block_end(p);
-	if (is_typedef && byte_at(p, p->prev.begin) == '}')
-		while (p->tok.kind == TOK_IDENT || p->tok.kind == TOK_STAR)
-			parse_advance(p);
-	unread(p);
-	while (word_at(p, "__attribute__", &after)) {
-		parse_advance(p);
-		parse_advance(p);
-		if (p->tok.kind == TOK_LPAREN)
-			parse_skip_balanced(p);
-		unread(p);
-		lex_skip_space(&p->lex);
+	if (!*p->ctypes) {
+		*p->ctypes = ctypes_new(p->arena, p->diag, p->c->target ? p->c->target->types : NULL);
+		p->c->script_types = ctypes_source(*p->ctypes);
 	}
-	lex_skip_space(&p->lex);
-	if (byte_at(p, p->lex.pos) == ';')
-		p->lex.pos++;
+	cstream_init(&s, p->cpp, &p->lex);
+	ctypes_parse(*p->ctypes, &s);
+	p->lex.pos = s.at;
+	p->lex.reported = s.lex.reported;
+	p->lex.cut_short = s.lex.cut_short;
 }
 
-/* import = "import" string ";" ; macro = "macro" name "(" … ")" block ; fn = "fn" name "(" … ")" ":" type block ; */
+/* fn = "fn" name "(" … ")" ":" type block ; */
 static void unsupported_item(struct parser *p, const char *what)
 {
 	parse_advance(p);
 	parse_unsupported(p, p->tok.span, what);
 	parse_skip_to_block_end(p);
 	unread(p);
+}
+
+/* ---- macros ---- */
+
+/* marg = "$" name | "@" name | name ; */
+static bool macro_param(struct parser *p, struct macro_param *param)
+{
+	*param = (struct macro_param){ .span = p->tok.span, .name = p->tok.text };
+	if (p->tok.kind == TOK_VAR) {
+		param->kind = '$';
+	} else if (p->tok.kind == TOK_MAP) {
+		param->kind = '@';
+	} else if (p->tok.kind != TOK_IDENT) {
+		parse_expected(p, "a parameter: $variable, @map or a name");
+		return false;
+	}
+	parse_advance(p);
+	return true;
+}
+
+static bool macro_head(struct parser *p, struct macro *m)
+{
+	vec(struct macro_param) params = {};
+
+	parse_advance(p);
+	m->name = p->tok.text;
+	m->span = p->tok.span;
+	parse_advance(p);
+	if (!parse_expect(p, TOK_LPAREN, "after the macro's name"))
+		return false;
+	if (p->tok.kind != TOK_RPAREN) {
+		do {
+			struct macro_param param;
+
+			if (!macro_param(p, &param))
+				return false;
+			vec_for(o, &params) {
+				if (o->kind == param.kind && str_eq(o->name, param.name)) {
+					diag_error(p->diag, param.span, E_REDECLARED, "there is a parameter '%s' already", param.name);
+					return false;
+				}
+			}
+			avec_push(p->arena, &params, param);
+		} while (parse_accept(p, TOK_COMMA));
+	}
+	m->params = params.at;
+	m->param_cnt = params.cnt;
+	if (!parse_expect(p, TOK_RPAREN, "after the parameters"))
+		return false;
+	if (p->tok.kind == TOK_LBRACE)
+		return true;
+	parse_expected(p, "'{' to begin the macro's body");
+	return false;
+}
+
+/* macro = "macro" name "(" [ marg { "," marg } ] ")" block ; */
+static void macro(struct parser *p)
+{
+	struct macro m = {};
+
+	parse_advance(p);
+	if (!macro_head(p, &m)) {
+		parse_skip_to_block_end(p);
+		unread(p);
+		return;
+	}
+	m.body = parse_block(p);
+	m.value = parse_take_value(p, m.body);
+	avec_push(p->arena, &p->script->macros, m);
 }
 
 /* ---- config ---- */
@@ -307,6 +359,18 @@ static bool config_item(struct parser *p)
 	return parse_expect(p, TOK_SEMI, "between configuration variables");
 }
 
+/* Whether there are probes or map declarations; those of imported files do not count. */
+static bool has_items(const struct parser *p)
+{
+	vec_for(pr, &p->script->probes)
+		if ((*pr)->span.src == p->lex.src)
+			return true;
+	vec_for(d, &p->script->map_decls)
+		if (d->span.src == p->lex.src)
+			return true;
+	return false;
+}
+
 /* config = "config" "=" "{" [ config_item { ";" config_item } [ ";" ] ] "}" ; */
 static void config_block(struct parser *p)
 {
@@ -314,9 +378,11 @@ static void config_block(struct parser *p)
 
 	parse_advance(p);
 	at = p->tok.span;
-	if (p->has_config) {
+	if (p->is_import) {
+		diag_error(p->diag, at, E_IMPORT, "a file that is imported cannot have a config block");
+	} else if (p->has_config) {
 		diag_error(p->diag, at, E_SYNTAX, "a script has only one config block");
-	} else if (p->script->probes.cnt || p->script->map_decls.cnt) {
+	} else if (has_items(p)) {
 		diag_error(p->diag, at, E_SYNTAX, "the config block must stand before all probes and map declarations");
 	}
 	p->has_config = true;
@@ -508,9 +574,9 @@ static void item(struct parser *p)
 	else if (config_at(p))
 		config_block(p);
 	else if (word_at(p, "import", &after) && byte_at(p, after) == '"')
-		unsupported_item(p, "imports are");
+		parse_import(p);
 	else if (word_at(p, "macro", &after) && isalpha(byte_at(p, after)))
-		unsupported_item(p, "macros are");
+		macro(p);
 	else if (word_at(p, "fn", &after) && isalpha(byte_at(p, after)))
 		unsupported_item(p, "functions (fn) are");
 	else if (word_at(p, "let", &after))
@@ -520,34 +586,53 @@ static void item(struct parser *p)
 }
 
 /* program = [ shebang ] { item } ; the order of items is checked where an item comes too late. */
+void parse_items(struct parser *p, u32 src)
+{
+	const char *text = cpp_run(p->cpp, src);
+
+	lex_init(&p->lex, p->arena, p->diag, src);
+	p->lex.text = text;
+	for (;;) {
+		u32 begin;
+
+		lex_skip_space(&p->lex);
+		begin = p->lex.pos;
+		if (begin >= p->lex.len)
+			break;
+		if (gave_up(p))
+			break;
+		item(p);
+		/* Every item takes something; if one does not, do not look at it for ever. */
+		if (p->lex.pos <= begin)
+			p->lex.pos = begin + 1;
+	}
+}
+
 bool lang_parse(struct compile *c, u32 src)
 {
-	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .grouping_at = NOWHERE };
+	struct cpp cpp;
+	struct ctypes *ctypes = NULL;
+	struct imports imports = {};
+	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .ctypes = &ctypes, .imports = &imports, .grouping_at = NOWHERE };
 
 	p.errors_before = c->diag->error_cnt;
 
 	c->script = p.script = arena_new(c->arena, struct script);
 	p.script->src = src;
-	lex_init(&p.lex, c->arena, c->diag, src);
-	for (;;) {
-		u32 begin;
-
-		lex_skip_space(&p.lex);
-		begin = p.lex.pos;
-		if (begin >= p.lex.len)
-			break;
-		if (gave_up(&p))
-			break;
-		item(&p);
-		/* Every item takes something; if one does not, do not look at it for ever. */
-		if (p.lex.pos <= begin)
-			p.lex.pos = begin + 1;
-	}
+	cpp_init(&cpp, c->arena, c->diag);
+	cpp.include = parse_include;
+	cpp.include_arg = &p;
+	if (c->target && c->target->types)
+		cpp_predefine(&cpp, "BPFTRACE_HAVE_BTF", 1);
+	imports_add(&p, src);
+	parse_items(&p, src);
+	if (ctypes)
+		ctypes_finish(ctypes);
 	if (gave_up(&p))
 		diag_error_nowhere(c->diag, E_SYNTAX, "too many errors: the rest of the script was not read");
 	if (c->diag->error_cnt == p.errors_before && !p.script->probes.cnt) {
 		diag_error_nowhere(c->diag, E_EMPTY_SCRIPT, "the script has no probe");
 		diag_hint(c->diag, "the shortest one is: begin { printf(\"hello\\n\"); }");
 	}
-	return c->diag->error_cnt == p.errors_before;
+	return c->diag->error_cnt == p.errors_before && lang_macros(c);
 }

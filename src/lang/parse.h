@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "lang/cdecl.h"
 #include "lang/compile.h"
 #include "lang/lex.h"
 
@@ -26,15 +27,20 @@ struct parser {
 	struct arena *arena;
 	struct diag *diag;
 	struct script *script;
+	struct cpp *cpp;         /* what is #defined */
+	struct imports *imports; /* files that were read */
+	struct ctypes **ctypes;  /* what C definitions made; *ctypes is NULL before the first */
 	struct lex lex;
 	struct token tok;  /* the one to look at */
 	struct span prev;  /* of the token before it */
+	vec(const char *) expanding; /* #defined names whose value is being read */
 	u32 nest;
 	u32 links;         /* operators in this statement so far */
 	u32 grouping_at;   /* offset of a `(` that cannot begin a cast to an unknown name: that of `if (x) …`; or NOWHERE */
 	bool in_predicate; /* `/` before `{` is its end */
 	bool end_reported; /* something has been said about the text's end */
 	bool has_config;
+	bool is_import;    /* not the script itself, but a file that it imports */
 	u64 missing_params; /* bit N: that $N was not given has been said */
 	u32 errors_before; /* errors there were before this script */
 };
@@ -80,6 +86,23 @@ void parse_skip_balanced(struct parser *p);
 /* Silently moves to the next `{` and behind its `}`, or behind a `;`, or to a `}` that closes what is around. */
 void parse_skip_to_block_end(struct parser *p);
 
+/* Parses a whole source into the script. */
+void parse_items(struct parser *p, u32 src);
+
+/* ---- import.c ---- */
+
+/* import = "import" string ";" ; lex.pos is at it. */
+void parse_import(struct parser *p);
+/* #include "name": reads the file if there is one beside the source. arg is the parser. */
+void parse_include(void *arg, const char *name, struct span at);
+
+struct imports {
+	vec(const char *) paths; /* of files that were read, absolute */
+	u32 depth;
+};
+/* Marks a source as read. */
+void imports_add(struct parser *p, u32 src);
+
 /* ---- parse_attach.c ---- */
 
 /* At the first attach point, raw. Fills pr->aps; false: reported. Ends at the `/` or `{` that follows them. */
@@ -89,6 +112,12 @@ bool parse_attach_points(struct parser *p, struct probe *pr);
 
 /* tok is at `{`. Leaves tok AT the closing `}`, because the text behind a probe's is raw; or at the end of the text. */
 struct block *parse_block(struct parser *p);
+
+/* tok is at `{` or `if` where an expression is meant. */
+struct expr *parse_block_expr(struct parser *p);
+struct expr *parse_if_expr(struct parser *p);
+/* Takes the value off the block's end: its last expression, if no `;` follows it. NULL if there is none. */
+struct expr *parse_take_value(struct parser *p, struct block *b);
 
 /* ---- parse_expr.c ---- */
 

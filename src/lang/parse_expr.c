@@ -258,6 +258,60 @@ static bool call_args(struct parser *p, struct expr *e)
 	return parse_expect(p, TOK_RPAREN, "after the arguments");
 }
 
+static void set_span(struct expr *e, void *arg)
+{
+	e->span = *(struct span *)arg;
+}
+
+/* The name at tok is #defined: its value, read as an expression, stands for it. */
+static struct expr *defined_value(struct parser *p, const struct define *d)
+{
+	struct token name = p->tok;
+	struct lex lex = p->lex;
+	struct expr *e = NULL;
+	u32 errors = p->diag->error_cnt;
+
+	if (d->is_function) {
+		parse_unsupported(p, name.span, "preprocessor macros with parameters are");
+		parse_advance(p);
+		if (p->tok.kind == TOK_LPAREN)
+			parse_skip_balanced(p);
+		return placeholder(p, name.span);
+	}
+	if (!parse_enter(p, NEST_COST))
+		return NULL;
+	p->lex = cpp_lex(p->cpp, d);
+	p->lex.quiet = lex.quiet;
+	avec_push(p->arena, &p->expanding, d->name);
+	parse_advance(p);
+	if (p->tok.kind != TOK_END)
+		e = parse_expr(p);
+	if (errors == p->diag->error_cnt && (!e || p->tok.kind != TOK_END)) {
+		diag_error(p->diag, name.span, E_SYNTAX, "'%s' is #defined as something that is no expression", d->name);
+		e = NULL;
+	}
+	p->expanding.cnt--;
+	p->lex = lex;
+	p->tok = name;
+	parse_leave(p, NEST_COST);
+	parse_advance(p);
+	if (!e)
+		return placeholder(p, name.span);
+	expr_walk(e, set_span, &name.span);
+	return e;
+}
+
+static const struct define *find_define(struct parser *p)
+{
+	const struct define *d = p->tok.kind == TOK_IDENT && p->cpp ? cpp_find(p->cpp, p->tok.text) : NULL;
+
+	/* A name is not replaced inside of its own value. */
+	vec_for(name, &p->expanding)
+		if (d && str_eq(*name, d->name))
+			return NULL;
+	return d;
+}
+
 /* call = name [ "(" args ] ; a name alone is a builtin or a constant: the checker knows. */
 static struct expr *call(struct parser *p)
 {
@@ -397,24 +451,6 @@ static struct expr *unsupported_call(struct parser *p)
 	return placeholder(p, at);
 }
 
-/* ifexpr and block expressions: later. tok is at `if` or `{`. */
-static struct expr *unsupported_block(struct parser *p, const char *what)
-{
-	struct span at = p->tok.span;
-
-	parse_unsupported(p, at, what);
-	do {
-		p->lex.quiet = true;
-		while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_SEMI &&
-		       p->tok.kind != TOK_END)
-			parse_advance(p);
-		p->lex.quiet = false;
-		if (p->tok.kind == TOK_LBRACE)
-			parse_skip_balanced(p);
-	} while (p->tok.kind == TOK_ELSE);
-	return placeholder(p, at);
-}
-
 static struct expr *integer(struct parser *p)
 {
 	struct expr *e = expr_new(p, E_INT, p->tok.span);
@@ -464,6 +500,8 @@ static struct expr *parameter(struct parser *p)
 /* primary = integer | string | bool | var | "$" N | "$#" | map | call | paren | sizeof | … ; */
 static struct expr *primary(struct parser *p)
 {
+	const struct define *define;
+
 	switch ((int)p->tok.kind) { /* most tokens begin no expression */
 	case TOK_INT:
 		return integer(p);
@@ -479,7 +517,8 @@ static struct expr *primary(struct parser *p)
 	case TOK_MAP:
 		return map(p);
 	case TOK_IDENT:
-		return call(p);
+		define = find_define(p);
+		return define ? defined_value(p, define) : call(p);
 	case TOK_LPAREN:
 		return paren(p);
 	case TOK_SIZEOF:
@@ -487,9 +526,9 @@ static struct expr *primary(struct parser *p)
 	case TOK_OFFSETOF: case TOK_TYPEOF: case TOK_TYPEINFO:
 		return unsupported_call(p);
 	case TOK_IF:
-		return unsupported_block(p, "'if' as an expression is");
+		return parse_if_expr(p);
 	case TOK_LBRACE:
-		return unsupported_block(p, "block expressions { ... } are");
+		return parse_block_expr(p);
 	}
 	parse_expected(p, "an expression");
 	return NULL;

@@ -132,7 +132,7 @@ static struct block *block_of(struct parser *p, struct stmt *s)
 
 /* if = "if" [ "comptime" ] cond block { "else" "if" [ "comptime" ] cond block } [ "else" block ] ;
  * A loop, not recursion: chains may be long. Links get their span's end and their place in the tree last to first. */
-static bool if_stmt(struct parser *p, struct stmt **out)
+static bool if_chain(struct parser *p, struct stmt **out)
 {
 	vec(struct stmt *) chain = {};
 	struct block *no = NULL;
@@ -170,14 +170,105 @@ static bool if_stmt(struct parser *p, struct stmt **out)
 		s = chain.at[i];
 		s->span = span_join(s->span, p->prev);
 		s->if_.no = no;
+		s->is_open = true;
 		no = block_of(p, s);
 	}
 	*out = chain.at[0];
-	parse_accept(p, TOK_SEMI);
 	ok = true;
 out:
 	parse_leave(p, cost);
 	return ok;
+}
+
+static bool if_stmt(struct parser *p, struct stmt **out)
+{
+	if (!if_chain(p, out))
+		return false;
+	(*out)->is_open = !parse_accept(p, TOK_SEMI);
+	return true;
+}
+
+/* ---- blocks with a value ---- */
+
+static bool block_has_value(const struct block *b)
+{
+	const struct stmt *last = b->cnt ? b->stmts[b->cnt - 1] : NULL;
+
+	if (!last || !last->is_open)
+		return false;
+	if (last->kind == S_EXPR)
+		return true;
+	if (last->kind == S_BLOCK)
+		return block_has_value(last->block);
+	return last->kind == S_IF && last->if_.no && block_has_value(last->if_.yes) && block_has_value(last->if_.no);
+}
+
+static struct expr *expr_of(struct parser *p, enum expr_kind kind, struct span at)
+{
+	struct expr *e = arena_new(p->arena, struct expr);
+
+	e->kind = kind;
+	e->span = at;
+	return e;
+}
+
+static struct expr *block_expr(struct parser *p, struct block *b)
+{
+	struct expr *value = parse_take_value(p, b), *e;
+
+	if (value && !b->cnt)
+		return value;
+	e = expr_of(p, E_BLOCK, b->span);
+	e->block.body = b;
+	e->block.value = value;
+	return e;
+}
+
+static struct expr *if_expr(struct parser *p, struct stmt *s)
+{
+	struct expr *e = expr_of(p, E_TERNARY, s->span);
+
+	e->ternary.cond = s->if_.cond;
+	e->ternary.yes = block_expr(p, s->if_.yes);
+	e->ternary.no = block_expr(p, s->if_.no);
+	return e;
+}
+
+struct expr *parse_take_value(struct parser *p, struct block *b)
+{
+	struct stmt *last;
+
+	if (!block_has_value(b))
+		return NULL;
+	last = b->stmts[--b->cnt];
+	return last->kind == S_EXPR ? last->expr : last->kind == S_BLOCK ? block_expr(p, last->block) : if_expr(p, last);
+}
+
+/* blockexpr = "{" { stmt } [ expr ] "}" ; */
+struct expr *parse_block_expr(struct parser *p)
+{
+	struct block *b = parse_block(p);
+
+	parse_advance(p);
+	return block_expr(p, b);
+}
+
+/* ifexpr = if ; where each branch ends in a value. */
+struct expr *parse_if_expr(struct parser *p)
+{
+	struct block b = {};
+	struct stmt *s = NULL;
+
+	if (!if_chain(p, &s))
+		return NULL;
+	s->is_open = true;
+	b.stmts = &s;
+	b.cnt = 1;
+	if (block_has_value(&b))
+		return if_expr(p, s);
+	diag_error(p->diag, s->span, E_NO_VALUE, "this 'if' has no value");
+	diag_hint(p->diag, "it needs an 'else', and each of its blocks must end in an expression without ';'");
+	return expr_of(p, E_INT, s->span);
 }
 
 /* for, while, unroll, break, continue, import: later. */
@@ -281,6 +372,7 @@ static bool expr_stmt(struct parser *p, struct stmt **out)
 		}
 	}
 	s->span = span_join(s->span, p->prev);
+	s->is_open = p->tok.kind == TOK_RBRACE;
 	*out = s;
 	return end_of_stmt(p);
 }
@@ -293,7 +385,7 @@ static bool block_stmt(struct parser *p, struct stmt **out)
 	parse_advance(p);
 	s->span = s->block->span;
 	*out = s;
-	parse_accept(p, TOK_SEMI);
+	s->is_open = !parse_accept(p, TOK_SEMI);
 	return true;
 }
 

@@ -181,6 +181,9 @@ static void head(struct printer *p, const struct expr *e)
 			sbuf_putc(p->out, ')');
 		}
 		break;
+	case E_BLOCK:
+		sbuf_puts(p->out, "block");
+		break;
 	}
 }
 
@@ -242,6 +245,15 @@ static void expr(struct printer *p, const struct expr *e)
 		break;
 	case E_SIZEOF:
 		expr(p, e->size_of.a);
+		break;
+	case E_BLOCK:
+		block(p, e->block.body);
+		if (e->block.value) {
+			line(p, "value");
+			p->depth++;
+			expr(p, e->block.value);
+			p->depth--;
+		}
 		break;
 	}
 	p->depth--;

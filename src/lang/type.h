@@ -125,6 +125,8 @@ extern const struct type type_ksym, type_usym, type_site_probe, type_site_func;
 extern const struct type type_inet, type_mac, type_username;
 extern const struct type type_comm; /* string[16] */
 
+/* A type by a name that needs no declaration: int32, u64, unsigned long. NULL if it is none. */
+const struct type *type_of_word(const char *name);
 const struct type *type_int(u32 size, bool is_signed);
 const struct type *type_string(struct arena *a, u32 size);
 const struct type *type_buffer(struct arena *a, u32 cap);

@@ -1,0 +1,63 @@
+/* The preprocessor's part of a script: #define, #ifdef and their like.
+ *
+ * cpp_run() goes over a source before it is parsed. Lines of the preprocessor, and what a condition leaves out, become spaces in the text
+ * that the parser gets, so every offset still names its place in the source. #include <…> reads nothing: the kernel's own types (BTF) stand
+ * for its headers. Names that are defined are kept for the parser (an expression for a name) and for C declarations (tokens for a name).
+ */
+#pragma once
+
+#include "lang/lex.h"
+
+struct define {
+	const char *name;
+	struct span at;   /* of the name */
+	const char *text; /* the source's, where the value is the bytes from begin to end */
+	u32 begin, end;
+	bool is_function; /* NAME(x): known, but not usable */
+};
+
+struct cpp {
+	struct arena *arena;
+	struct diag *diag;
+	vec(struct define) defines;
+	/* Called for #include "name", at its place; may be NULL. */
+	void (*include)(void *arg, const char *name, struct span at);
+	void *include_arg;
+};
+
+void cpp_init(struct cpp *c, struct arena *arena, struct diag *diag);
+/* Defines NAME as a number. */
+void cpp_predefine(struct cpp *c, const char *name, u64 value);
+/* The source's text without its preprocessor lines; of the same length. */
+const char *cpp_run(struct cpp *c, u32 src);
+/* NULL if there is none. */
+const struct define *cpp_find(const struct cpp *c, const char *name);
+/* A lexer over the definition's value. */
+struct lex cpp_lex(const struct cpp *c, const struct define *d);
+
+/* Tokens of C, with names that are defined replaced by what they stand for. Can be copied, to come back to a place. */
+#define CSTREAM_DEPTH 16
+struct cstream {
+	const struct cpp *cpp;
+	struct lex lex;    /* of the text itself */
+	struct token tok;  /* the one to look at */
+	struct span prev;  /* of the token before it */
+	u32 at;            /* where tok, or the name that it came from, begins in the text */
+	u32 braces;        /* open ones before tok */
+	bool is_raw;       /* replace nothing */
+	struct {
+		struct lex lex;
+		const char *name;
+	} inner[CSTREAM_DEPTH];
+	u32 depth;
+};
+
+/* l is where to begin; reads the first token. */
+void cstream_init(struct cstream *s, const struct cpp *cpp, const struct lex *l);
+void cstream_advance(struct cstream *s);
+bool cstream_accept(struct cstream *s, enum token_kind kind);
+
+/* The value of a name or of `sizeof`, which tok is at; moves behind it. False: reported. */
+typedef bool (*cstream_name_fn)(struct cstream *s, void *arg, s64 *value);
+/* A constant expression of C, computed in 64 bits. False: reported. */
+bool cstream_constant(struct cstream *s, cstream_name_fn name, void *arg, s64 *value);

@@ -1,0 +1,164 @@
+/* Other files: import "x.bt" takes over the macros, probes and C definitions of x.bt, #include "x.h" the C definitions of x.h.
+ *
+ * Names are relative to the file that has the import; a directory stands for the scripts and headers in it. A file is read once. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "lang/parse.h"
+
+#define DEPTH_MAX 32
+
+static bool has_ending(const char *s, const char *ending)
+{
+	size_t n = strlen(s), m = strlen(ending);
+
+	return n > m && str_eq(s + n - m, ending);
+}
+
+/* The name as it is opened and shown: beside the source that mentions it. */
+static const char *beside(struct parser *p, u32 src, const char *name)
+{
+	const char *from = p->diag->sources.at[src].name, *slash = strrchr(from, '/');
+
+	if (*name == '/' || !slash)
+		return name;
+	return arena_printf(p->arena, "%.*s/%s", (int)(slash - from), from, name);
+}
+
+/* False if it was there already. */
+static bool add_path(struct parser *p, const char *name)
+{
+	char full[PATH_MAX];
+
+	if (!realpath(name, full))
+		return true;
+	vec_for(known, &p->imports->paths)
+		if (str_eq(*known, full))
+			return false;
+	avec_push(p->arena, &p->imports->paths, arena_strdup(p->arena, full));
+	return true;
+}
+
+void imports_add(struct parser *p, u32 src)
+{
+	add_path(p, p->diag->sources.at[src].name);
+}
+
+static void refuse(struct parser *p, struct span at, const char *name, const char *why)
+{
+	diag_error(p->diag, at, E_IMPORT, "cannot import %s: %s", name, why);
+}
+
+static void read_file(struct parser *p, const char *name, struct span at)
+{
+	struct parser inner = { .c = p->c, .arena = p->arena, .diag = p->diag, .script = p->script, .cpp = p->cpp, .ctypes = p->ctypes,
+				.imports = p->imports, .grouping_at = NOWHERE, .is_import = true, .errors_before = p->errors_before };
+	void *outer = p->cpp->include_arg;
+	char *text = NULL;
+	size_t len = 0;
+	int err;
+
+	if (!add_path(p, name))
+		return;
+	err = io_read_file(name, &text, &len);
+	if (!err && len > UINT32_MAX / 2)
+		err = -EFBIG;
+	if (err) {
+		refuse(p, at, name, strerror(-err));
+		free(text);
+		return;
+	}
+	if (++p->imports->depth > DEPTH_MAX) {
+		refuse(p, at, name, "too many files import each other");
+	} else {
+		p->cpp->include_arg = &inner;
+		parse_items(&inner, diag_add_source(p->diag, name, arena_strndup(p->arena, text, len), len));
+		p->cpp->include_arg = outer;
+	}
+	p->imports->depth--;
+	free(text);
+}
+
+static bool is_wanted(const char *name)
+{
+	return name[0] != '.' && (has_ending(name, ".bt") || has_ending(name, ".h"));
+}
+
+static int wanted_entry(const struct dirent *d)
+{
+	return is_wanted(d->d_name);
+}
+
+static void read_directory(struct parser *p, const char *name, struct span at)
+{
+	struct dirent **list;
+	int n = scandir(name, &list, wanted_entry, alphasort);
+
+	if (n < 0) {
+		refuse(p, at, name, strerror(errno));
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		read_file(p, arena_printf(p->arena, "%s/%s", name, list[i]->d_name), at);
+		free(list[i]);
+	}
+	free(list);
+}
+
+static void import_path(struct parser *p, const char *name, struct span at)
+{
+	struct stat st;
+
+	if (stat(name, &st)) {
+		refuse(p, at, name, strerror(errno));
+		return;
+	}
+	/* Who runs this is often root: nobody else may have a say in what runs. */
+	if (st.st_mode & S_IWOTH) {
+		refuse(p, at, name, "everybody may write to it");
+		diag_hint(p->diag, "chmod o-w %s", name);
+	} else if (S_ISDIR(st.st_mode)) {
+		read_directory(p, name, at);
+	} else if (is_wanted(strrchr(name, '/') ? strrchr(name, '/') + 1 : name)) {
+		read_file(p, name, at);
+	} else if (has_ending(name, ".c") || has_ending(name, ".o")) {
+		parse_unsupported(p, at, "imports of compiled C are");
+	} else {
+		refuse(p, at, name, "it is neither a script (.bt), nor a header (.h), nor a directory");
+	}
+}
+
+void parse_import(struct parser *p)
+{
+	struct span at;
+	const char *name;
+
+	parse_advance(p);
+	parse_advance(p);
+	at = p->tok.span;
+	name = p->tok.text; /* the caller has seen that it is a string */
+	parse_advance(p);
+	/* What follows is raw again. */
+	p->lex.pos = p->tok.kind == TOK_SEMI ? p->tok.span.end : p->tok.span.begin;
+	p->lex.after_dot = false;
+	if (p->tok.kind != TOK_SEMI)
+		diag_error(p->diag, at, E_SYNTAX, "expected ';' after the import");
+	if (*name)
+		import_path(p, beside(p, p->lex.src, name), at);
+	else
+		refuse(p, at, "\"\"", "it has no name");
+}
+
+void parse_include(void *arg, const char *name, struct span at)
+{
+	struct parser *p = arg;
+	const char *path = beside(p, at.src, name);
+	struct stat st;
+
+	/* A header that is not there is the system's: the kernel's types stand for it. */
+	if (*name && !stat(path, &st) && S_ISREG(st.st_mode))
+		import_path(p, path, at);
+}

@@ -1,0 +1,278 @@
+/* Macros: a call becomes a copy of the macro's body, with its parameters replaced.
+ *
+ * $x stands for the variable that was passed, @m for the map; a plain name for the whole expression, at each use. Variables of the body get
+ * a name of their own for each call, so that they meet none of the caller's. A body touches no maps but those that were passed. Arguments
+ * are expanded before they are put in, so a macro that is met while it is being expanded calls itself. */
+#include "lang/compile.h"
+
+#include "fn/fn.h"
+
+#define NODES_MAX 200000
+
+struct expander {
+	struct compile *c;
+	vec(const struct macro *) open; /* those whose bodies we are in */
+	u32 call_cnt;
+	u32 node_cnt;
+};
+
+/* One call. */
+struct expansion {
+	struct expander *x;
+	const struct macro *m;
+	struct expr **args;
+	u32 number;
+};
+
+static void expand(struct expr *e, void *arg);
+
+static void count_node(struct expr *e, void *arg)
+{
+	++*(u32 *)arg;
+}
+
+static struct expr *arg_copy(struct expansion *n, u32 i)
+{
+	const struct copy_hooks *hooks = copy_set_hooks(NULL);
+	struct expr *copy = expr_copy(n->x->c->arena, n->args[i]);
+
+	expr_walk(copy, count_node, &n->x->node_cnt);
+	copy_set_hooks(hooks);
+	return copy;
+}
+
+static const struct macro_param *find_param(const struct macro *m, char kind, const char *name)
+{
+	for (u32 i = 0; i < m->param_cnt; i++)
+		if (m->params[i].kind == kind && str_eq(m->params[i].name, name))
+			return &m->params[i];
+	return NULL;
+}
+
+static const char *local_name(struct expansion *n, const char *name)
+{
+	const struct macro_param *param = find_param(n->m, '$', name);
+
+	if (param)
+		return n->args[param - n->m->params]->var.name;
+	return arena_printf(n->x->c->arena, "%s#%u.%s", n->m->name, n->number, name);
+}
+
+static struct expr *replace_map(struct expansion *n, const struct expr *e)
+{
+	const struct macro_param *param = find_param(n->m, '@', e->map.name);
+	struct expr *copy;
+
+	if (!param) {
+		diag_error(n->x->c->diag, e->span, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which it was not given", n->m->name, e->map.name);
+		diag_hint(n->x->c->diag, "make it a parameter: macro %s(%s…)", n->m->name, e->map.name);
+		return NULL;
+	}
+	copy = arena_new(n->x->c->arena, struct expr);
+	*copy = *e;
+	copy->map.name = n->args[param - n->m->params]->map.name;
+	copy->map.key = expr_copy(n->x->c->arena, e->map.key);
+	return copy;
+}
+
+static struct expr *replace(const struct expr *e, void *arg)
+{
+	struct expansion *n = arg;
+	const struct macro_param *param;
+	struct expr *copy;
+
+	n->x->node_cnt++;
+	if (e->kind == E_MAP)
+		return replace_map(n, e);
+	if (e->kind == E_CALL && !e->call.has_parens) {
+		param = find_param(n->m, 0, e->call.name);
+		return param ? arg_copy(n, param - n->m->params) : NULL;
+	}
+	if (e->kind != E_VAR)
+		return NULL;
+	copy = arena_new(n->x->c->arena, struct expr);
+	*copy = *e;
+	copy->var.name = local_name(n, e->var.name);
+	return copy;
+}
+
+static void declare(struct stmt *s, void *arg)
+{
+	struct expansion *n = arg;
+
+	switch (s->kind) {
+	case S_LET:
+		s->let.name = local_name(n, s->let.name);
+		break;
+	case S_RETURN:
+		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot return from the probe that uses it");
+		diag_hint(n->x->c->diag, "its value is its last expression, without ';'");
+		break;
+	case S_EXPR: case S_ASSIGN: case S_IF: case S_BLOCK: case S_DISCARD:
+		break;
+	}
+}
+
+/* ---- choosing ---- */
+
+static bool arg_fits(const struct macro_param *param, const struct expr *arg)
+{
+	return param->kind == '$' ? arg->kind == E_VAR : param->kind == '@' ? arg->kind == E_MAP && !arg->map.key : true;
+}
+
+static u32 misfits(const struct macro *m, const struct expr *call)
+{
+	u32 cnt = 0;
+
+	for (u32 i = 0; i < m->param_cnt; i++)
+		cnt += !arg_fits(&m->params[i], call->call.args[i]);
+	return cnt;
+}
+
+/* The macro that is meant: by the number of arguments, then by their kinds. *is_macro says whether there is any of that name. */
+static const struct macro *choose(const struct script *s, const struct expr *call, bool *is_macro)
+{
+	const struct macro *best = NULL;
+
+	vec_for(m, &s->macros) {
+		if (!str_eq(m->name, call->call.name))
+			continue;
+		*is_macro = true;
+		if (m->param_cnt == call->call.arg_cnt && (!best || misfits(m, call) < misfits(best, call)))
+			best = m;
+	}
+	return best;
+}
+
+static void fail(struct expr *e)
+{
+	*e = (struct expr){ .kind = E_INT, .span = e->span };
+}
+
+static bool check_args(struct expander *x, const struct macro *m, const struct expr *call)
+{
+	for (u32 i = 0; i < m->param_cnt; i++) {
+		const struct macro_param *param = &m->params[i];
+
+		if (arg_fits(param, call->call.args[i]))
+			continue;
+		diag_error(x->c->diag, call->call.args[i]->span, E_ARG_TYPE, "the macro %s expects a %s here, for %s%s", m->name,
+			   param->kind == '$' ? "variable" : "map", param->kind == '$' ? "$" : "", param->name);
+		return false;
+	}
+	return true;
+}
+
+static bool may_enter(struct expander *x, const struct macro *m, const struct expr *call)
+{
+	vec_for(o, &x->open) {
+		if (*o != m)
+			continue;
+		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the macro %s uses itself", m->name);
+		return false;
+	}
+	if (x->node_cnt <= NODES_MAX && x->open.cnt < 64)
+		return true;
+	diag_error(x->c->diag, call->span, E_TOO_BIG, "the macros of this script grow without measure");
+	return false;
+}
+
+/* ---- expanding ---- */
+
+static void expand_call(struct expander *x, const struct macro *m, struct expr *e)
+{
+	struct expansion n = { .x = x, .m = m, .args = e->call.args, .number = ++x->call_cnt };
+	struct copy_hooks hooks = { replace, declare, &n };
+	const struct copy_hooks *before;
+	struct block *body;
+	struct expr *value;
+
+	for (u32 i = 0; i < e->call.arg_cnt; i++)
+		expr_walk(e->call.args[i], expand, x);
+	if (!check_args(x, m, e) || !may_enter(x, m, e)) {
+		fail(e);
+		return;
+	}
+	before = copy_set_hooks(&hooks);
+	body = block_copy(x->c->arena, m->body);
+	value = expr_copy(x->c->arena, m->value);
+	copy_set_hooks(before);
+	avec_push(x->c->arena, &x->open, m);
+	block_walk(body, expand, x);
+	expr_walk(value, expand, x);
+	x->open.cnt--;
+	if (value && !body->cnt) {
+		*e = *value;
+		return;
+	}
+	*e = (struct expr){ .kind = E_BLOCK, .span = e->span };
+	e->block.body = body;
+	e->block.value = value;
+}
+
+static void expand(struct expr *e, void *arg)
+{
+	struct expander *x = arg;
+	bool is_macro = false;
+	const struct macro *m;
+	u32 suffix;
+
+	if (e->kind != E_CALL)
+		return;
+	m = choose(x->c->script, e, &is_macro);
+	if (m) {
+		expand_call(x, m, e);
+	} else if (is_macro && !fn_find(e->call.name, &suffix)) {
+		diag_error(x->c->diag, e->span, E_ARG_COUNT, "no macro %s takes %u argument%s", e->call.name, e->call.arg_cnt,
+			   e->call.arg_cnt == 1 ? "" : "s");
+		fail(e);
+	}
+}
+
+static bool is_same(const struct macro *a, const struct macro *b)
+{
+	if (!str_eq(a->name, b->name) || a->param_cnt != b->param_cnt)
+		return false;
+	for (u32 i = 0; i < a->param_cnt; i++)
+		if (a->params[i].kind != b->params[i].kind)
+			return false;
+	return true;
+}
+
+static void check_macros(struct compile *c)
+{
+	vec_for(m, &c->script->macros) {
+		u32 line, col, suffix;
+
+		for (struct macro *o = c->script->macros.at; o < m; o++) {
+			if (!is_same(o, m))
+				continue;
+			diag_locate(c->diag, o->span, &line, &col);
+			diag_error(c->diag, m->span, E_REDECLARED, "the macro %s is defined twice", m->name);
+			diag_hint(c->diag, "the other one is at line %u, column %u; macros of one name differ in their parameters", line, col);
+		}
+		for (u32 i = 0; i < m->param_cnt; i++) {
+			const struct fn *fn = m->params[i].kind ? NULL : fn_find(m->params[i].name, &suffix);
+
+			if ((fn && fn->flags & FN_WORD) || (!m->params[i].kind && type_of_word(m->params[i].name)))
+				diag_error(c->diag, m->params[i].span, E_REDECLARED, "a parameter cannot be called '%s', which has a meaning of its own",
+					   m->params[i].name);
+		}
+	}
+}
+
+bool lang_macros(struct compile *c)
+{
+	struct expander x = { .c = c };
+	u32 before = c->diag->error_cnt;
+
+	if (!c->script->macros.cnt)
+		return true;
+	check_macros(c);
+	vec_for(p, &c->script->probes) {
+		if ((*p)->pred)
+			expr_walk((*p)->pred, expand, &x);
+		block_walk((*p)->body, expand, &x);
+	}
+	return c->diag->error_cnt == before;
+}

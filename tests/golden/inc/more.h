@@ -1,0 +1,1 @@
+struct more { char text[5]; };
