@@ -14,7 +14,7 @@ static const struct {
 } param_kinds[] = {
 	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
 	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
-	{ "word", "word", P_WORD }, { "var", "variable", P_VAR },
+	{ "word", "name", P_WORD }, { "var", "variable", P_VAR },
 };
 
 struct param {
