@@ -1,8 +1,11 @@
 /* Strings: length, search, joining, and names of numbers.
  *
+ * Loops over text have no branch in their body. The verifier follows every branch whose outcome it does not know, and remembers at most
+ * 8,192 of them, which a few loops over 1,024 bytes would use up. So a loop looks only once for each CHUNK bytes whether it is done, and works
+ * on a copy of the text with zeroes behind it, so that what follows the NUL does no harm.
+ *
  * Searching goes over the text once, whatever is looked for (the shift-and method): bit j of a word says that the j + 1 bytes that end here
- * are the first j + 1 bytes of the needle; each byte of the text has a mask of the places where the needle has it. So the verifier walks
- * the loop once for each byte, with no branch that depends on what was found so far.
+ * are the first j + 1 bytes of the needle; each byte has a mask of the places where the needle has it.
  */
 #include <signal.h>
 
@@ -13,7 +16,7 @@
 #include "lang/check.h"
 #include "probe/syscall.h"
 
-enum { NEEDLE_MAX = 64, NAME_SZ = 64 };
+enum { NEEDLE_MAX = 64, NAME_SZ = 64, CHUNK = 32 };
 
 /* Arguments that are addresses of text, or arrays of bytes, are read as str() reads them. */
 static bool make_string(struct check *k, struct expr *e, u32 n)
@@ -122,13 +125,38 @@ static void check_strcontains(struct check *k, struct expr *e)
 	check_search(k, e);
 }
 
-/* What is looked for: masks of `width` bytes each, and the bit of its last byte. */
+/* A copy of a string, `size` bytes with zeroes behind its end, and its length in *len. */
+static struct mem padded(struct lower *l, struct expr *e, u32 size, vreg *len)
+{
+	struct mem text = lower_mem(l, e), copy = lower_temp(l, size, 8);
+	struct ir_block *some = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	u32 cap = MIN(e->type->size, size);
+	vreg n, last;
+
+	lower_zero(l, copy, size);
+	n = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap), opnd_reg(lower_addr(l, text)));
+	n = ir_alu(&l->b, IR_ADD, n, opnd_imm(-1));
+	*len = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, *len, opnd_imm(0));
+	ir_br(&l->b, C_ULT, n, opnd_imm(cap), some, done);
+	ir_place(&l->b, some);
+	ir_mov_to(&l->b, *len, opnd_reg(n));
+	ir_br(&l->b, C_EQ, n, opnd_imm(cap - 1), full, done);
+	/* A string that was cut has text where the helper put a NUL. */
+	ir_place(&l->b, full);
+	last = lower_load(l, (struct mem){ .base = text.base, .off = text.off + cap - 1 }, &type_u8);
+	ir_store(&l->b, copy.base, copy.off + cap - 1, 1, opnd_reg(last));
+	ir_alu_to(&l->b, IR_ADD, *len, *len, opnd_reg(ir_alu(&l->b, IR_SHR, ir_neg(&l->b, last), opnd_imm(63))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return copy;
+}
+
+/* What is looked for: masks of `width` bytes each, and its length. */
 struct needle {
 	vreg masks;
 	u32 width;
-	struct opnd last;
-	vreg len; /* 0: len_imm */
-	u32 len_imm;
+	struct opnd last; /* length - 1 */
 };
 
 static struct needle needle_literal(struct lower *l, const char *text)
@@ -138,44 +166,44 @@ static struct needle needle_literal(struct lower *l, const char *text)
 
 	for (u32 i = 0; i < n; i++)
 		table[(u8)text[i] * width + i / 8] |= 1 << i % 8; /* little endian */
-	return (struct needle){ .masks = ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, 256 * width, 8)), .width = width,
-				.last = n > 31 ? opnd_reg(ir_imm(&l->b, 1ull << (n - 1))) : opnd_imm(1ll << (n - 1)), .len_imm = n };
+	return (struct needle){ ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, 256 * width, 8)), width, opnd_imm(n - 1) };
 }
 
-/* The same at run time. Goes to `empty` if there is nothing to look for. */
+/* The same at run time. Goes elsewhere if there is nothing to look for, or too much. */
 static struct needle needle_build(struct lower *l, struct expr *e, struct ir_block *empty, struct ir_block *too_long)
 {
-	struct mem text = lower_mem(l, e), table = lower_temp(l, 256 * 8, 8);
-	struct ir_block *loop = ir_block_new(l->b.f), *add = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *end = ir_block_new(l->b.f),
-			*ready = ir_block_new(l->b.f);
-	vreg i = ir_vreg(l->b.f), bit = ir_vreg(l->b.f), c, at, from = lower_addr(l, text), base = lower_addr(l, table);
-	u32 cap = MIN(e->type->size, NEEDLE_MAX);
+	u32 size = MIN(ALIGN_UP(e->type->size, 8), NEEDLE_MAX + 8);
+	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *some = ir_block_new(l->b.f),
+			*ready = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+	struct mem table = lower_temp(l, 256 * 8, 8);
+	vreg i = ir_vreg(l->b.f), bit = ir_vreg(l->b.f), len, c, at, base;
+	struct mem text = padded(l, e, size, &len);
+	vreg from = lower_addr(l, text);
 
 	lower_zero(l, table, 256 * 8);
+	base = lower_addr(l, table);
+	ir_br(&l->b, C_EQ, len, opnd_imm(0), empty, some);
+	ir_place(&l->b, some);
+	ir_br(&l->b, C_UGT, len, opnd_imm(NEEDLE_MAX), too_long, fits);
+	ir_place(&l->b, fits);
 	ir_mov_to(&l->b, i, opnd_imm(0));
 	ir_mov_to(&l->b, bit, opnd_imm(1));
 	ir_jmp(&l->b, loop);
 	ir_place(&l->b, loop);
+	ir_br(&l->b, C_ULE, len, opnd_reg(i), ready, body);
+	ir_place(&l->b, body);
 	c = ir_load(&l->b, ir_alu(&l->b, IR_ADD, from, opnd_reg(i)), 0, 1);
-	ir_br(&l->b, C_EQ, c, opnd_imm(0), ready, add);
-	ir_place(&l->b, add);
 	at = ir_alu(&l->b, IR_ADD, base, opnd_reg(ir_alu(&l->b, IR_SHL, c, opnd_imm(3))));
 	/* no bit is added twice */
 	ir_store(&l->b, at, 0, 8, opnd_reg(ir_alu(&l->b, IR_ADD, ir_load(&l->b, at, 0, 8), opnd_reg(bit))));
 	ir_alu_to(&l->b, IR_SHL, bit, bit, opnd_imm(1));
 	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
-	ir_br(&l->b, C_ULT, i, opnd_imm(cap), loop, next);
+	ir_br(&l->b, C_NE, ir_alu(&l->b, IR_AND, i, opnd_imm(7)), opnd_imm(0), body, next);
 	ir_place(&l->b, next);
-	if (e->type->size > NEEDLE_MAX)
-		ir_br(&l->b, C_EQ, lower_load(l, (struct mem){ .base = text.base, .off = text.off + NEEDLE_MAX }, &type_u8), opnd_imm(0), ready, too_long);
-	else
-		ir_jmp(&l->b, ready);
+	ir_br(&l->b, C_ULT, i, opnd_imm(MIN(size, NEEDLE_MAX)), loop, ready);
 	ir_place(&l->b, ready);
-	ir_br(&l->b, C_EQ, i, opnd_imm(0), empty, end);
-	ir_place(&l->b, end);
-	/* 64 bytes have shifted the bit out: 1 << (i - 1) */
-	bit = ir_alu(&l->b, IR_SHL, ir_imm(&l->b, 1), opnd_reg(ir_alu(&l->b, IR_ADD, i, opnd_imm(-1))));
-	return (struct needle){ .masks = base, .width = 8, .last = opnd_reg(bit), .len = i };
+	ir_store(&l->b, base, 0, 8, opnd_imm(0)); /* the zeroes behind it are not looked for */
+	return (struct needle){ base, 8, opnd_reg(ir_alu(&l->b, IR_ADD, len, opnd_imm(-1))) };
 }
 
 /* Where needle starts in haystack, or -1. */
@@ -183,53 +211,59 @@ static vreg search(struct lower *l, struct expr *e)
 {
 	struct expr *hay = e->call.args[0], *what = e->call.args[1];
 	const struct expr *lit = literal_of(what);
-	struct ir_block *loop = ir_block_new(l->b.f), *more = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *found = ir_block_new(l->b.f),
-			*done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f), *too_long = ir_block_new(l->b.f);
-	vreg d = ir_vreg(l->b.f), i = ir_vreg(l->b.f), state = ir_vreg(l->b.f), c, at, from;
-	u32 mark, shift;
-	struct mem text;
+	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f),
+			*end = ir_block_new(l->b.f), *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f),
+			*too_long = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), i = ir_vreg(l->b.f), state = ir_vreg(l->b.f), hit = ir_vreg(l->b.f), pos = ir_vreg(l->b.f), c, at, from, len;
+	u32 size = ALIGN_UP(hay->type->size, CHUNK), mark, shift;
 	struct needle n;
 
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	if (lit && !*lit->str.s)
 		return d;
-	text = lower_mem(l, hay);
+	mark = lower_mark(l);
 	n = lit ? needle_literal(l, lit->str.s) : needle_build(l, what, empty, too_long);
+	from = lower_addr(l, padded(l, hay, size, &len));
 	shift = __builtin_ctz(n.width);
-	from = lower_addr(l, text);
 	ir_mov_to(&l->b, d, opnd_imm(-1));
 	ir_mov_to(&l->b, i, opnd_imm(0));
 	ir_mov_to(&l->b, state, opnd_imm(0));
-	mark = lower_mark(l);
+	ir_mov_to(&l->b, hit, opnd_imm(0));
+	ir_mov_to(&l->b, pos, opnd_imm(0));
 	ir_jmp(&l->b, loop);
 	ir_place(&l->b, loop);
+	ir_br(&l->b, C_ULE, len, opnd_reg(i), end, body);
+	ir_place(&l->b, body);
 	c = ir_load(&l->b, ir_alu(&l->b, IR_ADD, from, opnd_reg(i)), 0, 1);
-	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
-	ir_br(&l->b, C_EQ, c, opnd_imm(0), done, more);
-	ir_place(&l->b, more);
 	at = ir_alu(&l->b, IR_ADD, n.masks, opnd_reg(shift ? ir_alu(&l->b, IR_SHL, c, opnd_imm(shift)) : c));
 	ir_alu_to(&l->b, IR_SHL, state, state, opnd_imm(1));
 	ir_alu_to(&l->b, IR_ADD, state, state, opnd_imm(1));
 	ir_alu_to(&l->b, IR_AND, state, state, opnd_reg(ir_load(&l->b, at, 0, n.width)));
-	ir_br(&l->b, C_SET, state, n.last, found, next);
+	/* the bit of the needle's last byte is the highest that a mask can have */
+	ir_alu_to(&l->b, IR_OR, hit, hit, opnd_reg(ir_alu(&l->b, IR_SHR, state, n.last)));
+	ir_alu_to(&l->b, IR_ADD, pos, pos, opnd_reg(ir_alu(&l->b, IR_XOR, hit, opnd_imm(1))));
+	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
+	ir_br(&l->b, C_NE, ir_alu(&l->b, IR_AND, i, opnd_imm(CHUNK - 1)), opnd_imm(0), body, next);
 	ir_place(&l->b, next);
-	ir_br(&l->b, C_ULT, i, opnd_imm(hay->type->size), loop, done);
+	ir_br(&l->b, C_NE, hit, opnd_imm(0), found, more);
+	ir_place(&l->b, more);
+	ir_br(&l->b, C_ULT, i, opnd_imm(size), loop, end);
 	ir_place(&l->b, found);
-	if (n.len)
-		ir_alu_to(&l->b, IR_SUB, d, i, opnd_reg(n.len));
+	if (n.last.is_imm)
+		ir_alu_to(&l->b, IR_ADD, d, pos, opnd_imm(-n.last.imm));
 	else
-		ir_alu_to(&l->b, IR_ADD, d, i, opnd_imm(-(s64)n.len_imm));
+		ir_alu_to(&l->b, IR_SUB, d, pos, n.last);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, end);
 	ir_jmp(&l->b, done);
 	if (!lit) {
 		ir_place(&l->b, empty);
 		ir_mov_to(&l->b, d, opnd_imm(0));
 		ir_jmp(&l->b, done);
-		if (what->type->size > NEEDLE_MAX) {
-			ir_place(&l->b, too_long);
-			lower_runtime_error(l, e->span, "What is searched for is longer than 64 bytes: it is taken as not found.");
-			ir_mov_to(&l->b, d, opnd_imm(-1));
-			ir_jmp(&l->b, done);
-		}
+		ir_place(&l->b, too_long);
+		lower_runtime_error(l, e->span, "What is searched for is longer than 64 bytes: it is taken as not found.");
+		ir_mov_to(&l->b, d, opnd_imm(-1));
+		ir_jmp(&l->b, done);
 	}
 	ir_place(&l->b, done);
 	lower_forget(l, mark);
@@ -276,39 +310,62 @@ static void check_memcmp(struct check *k, struct expr *e)
 	}
 }
 
+/* n bytes of e and zeroes behind them, `size` in all. */
+static vreg padded_bytes(struct lower *l, struct expr *e, struct opnd n, u32 size)
+{
+	struct val v = lower_expr(l, e, NULL);
+	struct mem copy = lower_temp(l, size, 8);
+
+	lower_zero(l, copy, size);
+	ir_call_of(&l->b, v.mem.as == AS_USER ? HELPER_probe_read_user : v.mem.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel,
+		   opnd_reg(lower_addr(l, copy)), n, opnd_reg(lower_addr(l, v.mem)));
+	return lower_addr(l, copy);
+}
+
 static struct val lower_memcmp(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	struct expr *a = e->call.args[0], *b = e->call.args[1], *n = e->call.args[2];
-	u32 most = MIN(a->type->size, b->type->size);
-	struct ir_block *loop = ir_block_new(l->b.f), *in = ir_block_new(l->b.f), *same = ir_block_new(l->b.f), *differ = ir_block_new(l->b.f),
-			*done = ir_block_new(l->b.f);
-	struct mem x = lower_mem(l, a), y = lower_mem(l, b);
-	vreg pa = lower_addr(l, x), pb = lower_addr(l, y), i = ir_vreg(l->b.f), d = ir_vreg(l->b.f), ca, cb;
-	struct opnd cnt = lower_scalar(l, n);
+	struct expr *a = e->call.args[0], *b = e->call.args[1];
+	u32 most = MIN(a->type->size, b->type->size), size;
+	struct ir_block *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f), *done = ir_block_new(l->b.f),
+			*over = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+	vreg pa, pb, i = ir_vreg(l->b.f), d = ir_vreg(l->b.f), x, keep;
+	struct opnd cnt = lower_scalar(l, e->call.args[2]);
 
 	if (cnt.is_imm) {
 		most = MIN(most, (u64)cnt.imm);
+		cnt = opnd_imm(most);
 		if (!most)
 			return val_imm(0);
+	} else {
+		vreg n = ir_vreg(l->b.f);
+
+		ir_mov_to(&l->b, n, cnt);
+		ir_br(&l->b, C_ULE, n, opnd_imm(most), fits, over);
+		ir_place(&l->b, over);
+		ir_mov_to(&l->b, n, opnd_imm(most));
+		ir_jmp(&l->b, fits);
+		ir_place(&l->b, fits);
+		cnt = opnd_reg(n);
 	}
+	size = ALIGN_UP(most, 8);
+	pa = padded_bytes(l, a, cnt, size);
+	pb = padded_bytes(l, b, cnt, size);
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	ir_mov_to(&l->b, i, opnd_imm(0));
-	ir_jmp(&l->b, loop);
-	ir_place(&l->b, loop);
-	if (cnt.is_imm)
-		ir_jmp(&l->b, in);
-	else
-		ir_br(&l->b, C_UGE, i, cnt, done, in);
-	ir_place(&l->b, in);
-	ca = ir_load(&l->b, ir_alu(&l->b, IR_ADD, pa, opnd_reg(i)), 0, 1);
-	cb = ir_load(&l->b, ir_alu(&l->b, IR_ADD, pb, opnd_reg(i)), 0, 1);
-	ir_br(&l->b, C_EQ, ca, opnd_reg(cb), same, differ);
-	ir_place(&l->b, same);
+	ir_jmp(&l->b, body);
+	ir_place(&l->b, body);
+	x = ir_load(&l->b, ir_alu(&l->b, IR_ADD, pa, opnd_reg(i)), 0, 1);
+	x = ir_alu(&l->b, IR_SUB, x, opnd_reg(ir_load(&l->b, ir_alu(&l->b, IR_ADD, pb, opnd_reg(i)), 0, 1)));
+	/* d += x if d is 0: the mask is (d or -d) < 0 ? 0 : -1 */
+	keep = ir_alu(&l->b, IR_OR, ir_neg(&l->b, d), opnd_reg(d));
+	keep = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_SHR, keep, opnd_imm(63)), opnd_imm(-1));
+	ir_alu_to(&l->b, IR_ADD, d, d, opnd_reg(ir_alu(&l->b, IR_AND, x, opnd_reg(keep))));
 	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
-	ir_br(&l->b, C_ULT, i, opnd_imm(most), loop, done);
-	ir_place(&l->b, differ);
-	ir_alu_to(&l->b, IR_SUB, d, ca, opnd_reg(cb));
-	ir_jmp(&l->b, done);
+	ir_br(&l->b, C_NE, ir_alu(&l->b, IR_AND, i, opnd_imm(7)), opnd_imm(0), body, next);
+	ir_place(&l->b, next);
+	ir_br(&l->b, C_NE, d, opnd_imm(0), done, more);
+	ir_place(&l->b, more);
+	ir_br(&l->b, C_ULT, i, opnd_imm(size), body, done);
 	ir_place(&l->b, done);
 	return val_reg(d);
 }
