@@ -6,19 +6,22 @@
 
 #include "kern/taskmaps.h"
 #include "run/loop.h"
+#include "sym/demangle.h"
 #include "sym/user.h"
 
 #define REMEMBER_NS 100000000ull /* reading what all processes have mapped takes no longer */
 
 struct symbols {
 	struct usyms *user;
+	bool demangle;
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
-struct symbols *symbols_new(bool has_kernel)
+struct symbols *symbols_new(bool has_kernel, bool demangle)
 {
 	struct symbols *s = xzalloc(sizeof(*s));
 
+	s->demangle = demangle;
 	s->user = usyms_new();
 	s->watch = has_kernel ? taskmaps_open() : NULL;
 	if (s->watch)
@@ -79,6 +82,14 @@ void symbols_remember(struct symbols *s, u32 pid)
 	closedir(dir);
 }
 
+static void put_name(const struct symbols *s, const char *name, struct sbuf *out)
+{
+	char *text = s->demangle ? sym_demangle(name) : NULL;
+
+	sbuf_puts(out, text ? text : name);
+	free(text);
+}
+
 static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out)
 {
 	struct symbols *s = self;
@@ -87,10 +98,12 @@ static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module,
 	symbols_update(s);
 	if (!usyms_find(s->user, pid, at, &sym) || (!sym.name && !want_module))
 		return false;
-	if (sym.name)
-		sbuf_printf(out, "%s+%llu", sym.name, (unsigned long long)(addr - sym.start));
-	else
+	if (sym.name) {
+		put_name(s, sym.name, out);
+		sbuf_printf(out, "+%llu", (unsigned long long)(addr - sym.start));
+	} else {
 		sbuf_printf(out, "0x%llx", (unsigned long long)addr);
+	}
 	if (want_module)
 		sbuf_printf(out, " (%s)", sym.file ? sym.file : "[unknown]");
 	return true;
@@ -104,7 +117,7 @@ static bool name_usym(void *self, u64 addr, u32 pid, struct sbuf *out)
 	symbols_update(s);
 	if (!usyms_find(s->user, pid, addr, &sym) || !sym.name)
 		return false;
-	sbuf_puts(out, sym.name);
+	put_name(s, sym.name, out);
 	return true;
 }
 
