@@ -9,11 +9,12 @@
 #include "sym/demangle.h"
 #include "sym/user.h"
 
-#define REMEMBER_NS 100000000ull /* reading what all processes have mapped takes no longer */
+#define SLICE_NS 2000000ull /* how long the reading of /proc keeps events waiting */
 
 struct symbols {
 	struct usyms *user;
 	bool demangle;
+	DIR *proc; /* being read: processes that lived at the start */
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
@@ -33,6 +34,8 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
+	if (s->proc)
+		closedir(s->proc);
 	taskmaps_close(s->watch);
 	usyms_free(s->user);
 	free(s);
@@ -67,19 +70,31 @@ void symbols_update(struct symbols *s)
 
 void symbols_remember(struct symbols *s, u32 pid)
 {
-	u64 start = clock_ns(CLOCK_MONOTONIC);
-	struct dirent *ent;
-	DIR *dir;
-
 	symbols_update(s);
 	if (pid)
 		usyms_remember(s->user, pid);
-	if (pid || !(dir = opendir("/proc")))
-		return;
-	while ((ent = readdir(dir)) && clock_ns(CLOCK_MONOTONIC) - start < REMEMBER_NS)
-		if (ent->d_name[0] >= '1' && ent->d_name[0] <= '9')
+	else if (!s->proc)
+		s->proc = opendir("/proc");
+}
+
+bool symbols_go_on(struct symbols *s)
+{
+	u64 start;
+	struct dirent *ent = NULL;
+
+	if (!s || !s->proc)
+		return false;
+	start = clock_ns(CLOCK_MONOTONIC);
+	do {
+		ent = readdir(s->proc);
+		if (ent && ent->d_name[0] >= '1' && ent->d_name[0] <= '9')
 			usyms_remember(s->user, (u32)strtoul(ent->d_name, NULL, 10));
-	closedir(dir);
+	} while (ent && clock_ns(CLOCK_MONOTONIC) - start < SLICE_NS);
+	if (!ent) {
+		closedir(s->proc);
+		s->proc = NULL;
+	}
+	return ent;
 }
 
 static void put_name(const struct symbols *s, const char *name, struct sbuf *out)
