@@ -12,6 +12,7 @@
 #include "lang/check.h"
 #include "probe/abi.h"
 #include "probe/provider.h"
+#include "sym/elf.h"
 
 enum { LIMIT_DEFAULT = 127, LIMIT_MAX = 1024 };
 
@@ -199,10 +200,89 @@ static struct val lower_usym(struct lower *l, struct expr *e, const struct mem *
 	return val_mem(m);
 }
 
+/* uaddr: a symbol of the probed file. Where the file is loaded, the probe's own address tells: it differs from the one in the file by as
+ * much as the symbol's does. */
+
+struct place {
+	bool is_fixed;
+	u64 addr; /* the symbol's, or how far it is from the probe */
+	const struct type *type;
+};
+
+/* What can be said of the symbol; NULL after an error. */
+static const struct place *find_symbol(struct check *k, struct expr *e, u64 *size)
+{
+	const struct site *site = &k->c->sites.at[k->unit->site_first];
+	const char *name = e->call.args[0]->str.s;
+	struct place *p = arena_new(check_arena(k), struct place);
+	bool has_ip = k->unit->provider->at_entry, one_file = true;
+	struct sym_elf *elf;
+	u64 site_addr;
+	int err;
+
+	for (u32 i = 1; i < k->unit->site_cnt; i++)
+		one_file &= str_eq(site[i].target, site->target);
+	err = sym_elf_open(site->target, &elf);
+	if (err) {
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "cannot read %s: %s", site->target, strerror(-err));
+		return NULL;
+	}
+	if (!one_file) {
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "uaddr() needs a probe in one file; this one is in several");
+	} else if (!sym_elf_symbol(elf, name, &p->addr, size)) {
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "Could not resolve symbol: %s:%s", site->target, name);
+	} else if (sym_elf_is_fixed(elf)) {
+		p->is_fixed = true;
+		sym_elf_free(elf);
+		return p;
+	} else if (!has_ip || k->unit->site_cnt > 1 || !sym_elf_addr(elf, site->addr, &site_addr)) {
+		check_fail(k, e, E_UNSUPPORTED, "%s is loaded at another address in each process; here it cannot be known", site->target);
+		diag_hint(k->c->diag, "it is known in a uprobe of one function of that file");
+	} else {
+		p->addr -= site_addr;
+		sym_elf_free(elf);
+		return p;
+	}
+	sym_elf_free(elf);
+	return NULL;
+}
+
+static void check_uaddr(struct check *k, struct expr *e)
+{
+	const struct site *site = &k->c->sites.at[k->unit->site_first];
+	u64 size = 8;
+
+	if (k->unit->provider->as != AS_USER || (!site->target && !site->is_assumed)) {
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "uaddr() is for uprobes and uretprobes: it is about the file that is probed");
+		return;
+	}
+	if (!site->is_assumed && !e->call.note) {
+		e->call.note = (void *)find_symbol(k, e, &size);
+		if (!e->call.note) {
+			e->type = &type_error;
+			return;
+		}
+		e->type = type_pointer(check_arena(k), type_int(size == 1 || size == 2 || size == 4 ? size : 8, false), AS_USER);
+		((struct place *)e->call.note)->type = e->type;
+		return;
+	}
+	e->type = e->call.note ? ((const struct place *)e->call.note)->type : type_pointer(check_arena(k), &type_u64, AS_USER);
+}
+
+static struct val lower_uaddr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	const struct place *p = e->call.note;
+
+	if (p->is_fixed)
+		return val_reg(ir_imm(&l->b, (s64)p->addr));
+	return val_reg(ir_alu(&l->b, IR_ADD, lower_force(l, l->unit->provider->lower_reg(l, abi.ip_off).r), opnd_reg(ir_imm(&l->b, (s64)p->addr))));
+}
+
 static const struct fn rows[] = {
 	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack", "the kernel's stack: at most limit frames (127), shown in the mode bpftrace, perf or raw", "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
 	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf or raw", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
 	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program", "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
+	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file", "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
 };
 
 FN_FAMILY(fn_stacks, rows);

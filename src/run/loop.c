@@ -195,6 +195,8 @@ void loop_run(struct loop *l)
 			s->exiting = true;
 		if (s->exiting || l->is_brief)
 			break;
+		if (symbols_go_on(s->symbols))
+			timeout = 0;
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));
 		if (fds[3].revents)

@@ -6,19 +6,23 @@
 
 #include "kern/taskmaps.h"
 #include "run/loop.h"
+#include "sym/demangle.h"
 #include "sym/user.h"
 
-#define REMEMBER_NS 100000000ull /* reading what all processes have mapped takes no longer */
+#define SLICE_NS 2000000ull /* how long the reading of /proc keeps events waiting */
 
 struct symbols {
 	struct usyms *user;
+	bool demangle;
+	DIR *proc; /* being read: processes that lived at the start */
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
-struct symbols *symbols_new(bool has_kernel)
+struct symbols *symbols_new(bool has_kernel, bool demangle)
 {
 	struct symbols *s = xzalloc(sizeof(*s));
 
+	s->demangle = demangle;
 	s->user = usyms_new();
 	s->watch = has_kernel ? taskmaps_open() : NULL;
 	if (s->watch)
@@ -30,6 +34,8 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
+	if (s->proc)
+		closedir(s->proc);
 	taskmaps_close(s->watch);
 	usyms_free(s->user);
 	free(s);
@@ -64,19 +70,39 @@ void symbols_update(struct symbols *s)
 
 void symbols_remember(struct symbols *s, u32 pid)
 {
-	u64 start = clock_ns(CLOCK_MONOTONIC);
-	struct dirent *ent;
-	DIR *dir;
-
 	symbols_update(s);
 	if (pid)
 		usyms_remember(s->user, pid);
-	if (pid || !(dir = opendir("/proc")))
-		return;
-	while ((ent = readdir(dir)) && clock_ns(CLOCK_MONOTONIC) - start < REMEMBER_NS)
-		if (ent->d_name[0] >= '1' && ent->d_name[0] <= '9')
+	else if (!s->proc)
+		s->proc = opendir("/proc");
+}
+
+bool symbols_go_on(struct symbols *s)
+{
+	u64 start;
+	struct dirent *ent = NULL;
+
+	if (!s || !s->proc)
+		return false;
+	start = clock_ns(CLOCK_MONOTONIC);
+	do {
+		ent = readdir(s->proc);
+		if (ent && ent->d_name[0] >= '1' && ent->d_name[0] <= '9')
 			usyms_remember(s->user, (u32)strtoul(ent->d_name, NULL, 10));
-	closedir(dir);
+	} while (ent && clock_ns(CLOCK_MONOTONIC) - start < SLICE_NS);
+	if (!ent) {
+		closedir(s->proc);
+		s->proc = NULL;
+	}
+	return ent;
+}
+
+static void put_name(const struct symbols *s, const char *name, struct sbuf *out)
+{
+	char *text = s->demangle ? sym_demangle(name) : NULL;
+
+	sbuf_puts(out, text ? text : name);
+	free(text);
 }
 
 static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out)
@@ -87,10 +113,12 @@ static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module,
 	symbols_update(s);
 	if (!usyms_find(s->user, pid, at, &sym) || (!sym.name && !want_module))
 		return false;
-	if (sym.name)
-		sbuf_printf(out, "%s+%llu", sym.name, (unsigned long long)(addr - sym.start));
-	else
+	if (sym.name) {
+		put_name(s, sym.name, out);
+		sbuf_printf(out, "+%llu", (unsigned long long)(addr - sym.start));
+	} else {
 		sbuf_printf(out, "0x%llx", (unsigned long long)addr);
+	}
 	if (want_module)
 		sbuf_printf(out, " (%s)", sym.file ? sym.file : "[unknown]");
 	return true;
@@ -104,7 +132,7 @@ static bool name_usym(void *self, u64 addr, u32 pid, struct sbuf *out)
 	symbols_update(s);
 	if (!usyms_find(s->user, pid, addr, &sym) || !sym.name)
 		return false;
-	sbuf_puts(out, sym.name);
+	put_name(s, sym.name, out);
 	return true;
 }
 

@@ -6,12 +6,14 @@
 struct symbols;
 
 /* has_kernel false: in the interpreter, nobody is watched. */
-struct symbols *symbols_new(bool has_kernel);
+struct symbols *symbols_new(bool has_kernel, bool demangle);
 void symbols_free(struct symbols *s); /* NULL is fine */
 /* Sets uframe and usym, and what the functions for kernel addresses get as self. */
 void symbols_naming(struct symbols *s, struct naming *n);
-/* Processes that live now: pid alone, or all (0), as far as that does not take long. */
+/* Notes the processes that live now: pid alone, or all (0). The latter is done bit by bit, by symbols_go_on(), which returns false when
+ * there is nothing left to do; reading all of /proc at once would leave events waiting. */
 void symbols_remember(struct symbols *s, u32 pid);
+bool symbols_go_on(struct symbols *s);
 /* To be called when the descriptor (-1: none) is readable, and now and then. */
 int symbols_fd(const struct symbols *s);
 void symbols_update(struct symbols *s);

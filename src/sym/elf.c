@@ -356,6 +356,48 @@ const char *sym_elf_nearest(struct sym_elf *e, const char *name)
 	return best;
 }
 
+static bool find_symbol(Elf *elf, const char *name, u64 *addr, u64 *size)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	GElf_Sym sym;
+
+	while (elf && (scn = elf_nextscn(elf, scn))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &sh) || (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM) || !sh.sh_entsize ||
+		    !(data = elf_getdata(scn, NULL)))
+			continue;
+		for (u32 i = 0; i < sh.sh_size / sh.sh_entsize && gelf_getsym(data, (int)i, &sym); i++) {
+			u32 type = GELF_ST_TYPE(sym.st_info);
+			const char *s;
+
+			if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF ||
+			    sym.st_shndx == SHN_ABS || !sym.st_value)
+				continue;
+			s = elf_strptr(elf, sh.sh_link, sym.st_name);
+			if (!s || strcspn(s, "@") != strlen(name) || strncmp(s, name, strlen(name)) != 0)
+				continue;
+			*addr = sym.st_value;
+			*size = sym.st_size;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool sym_elf_symbol(struct sym_elf *e, const char *name, u64 *addr, u64 *size)
+{
+	return find_symbol(e->elf, name, addr, size) || find_symbol(e->debug, name, addr, size);
+}
+
+bool sym_elf_is_fixed(const struct sym_elf *e)
+{
+	GElf_Ehdr eh;
+
+	return gelf_getehdr(e->elf, &eh) && eh.e_type == ET_EXEC;
+}
+
 bool sym_elf_offset(const struct sym_elf *e, u64 addr, u64 *off)
 {
 	vec_for(p, &e->parts) {

@@ -37,6 +37,11 @@ const struct sym_func *sym_elf_near(struct sym_elf *e, u64 addr);
 /* "did you mean" */
 const char *sym_elf_nearest(struct sym_elf *e, const char *name);
 
+/* Any symbol that has an address: a function or a variable. False if there is none of that name. */
+bool sym_elf_symbol(struct sym_elf *e, const char *name, u64 *addr, u64 *size);
+/* The file is loaded at the addresses that it has; others (libraries, position-independent programs) anywhere. */
+bool sym_elf_is_fixed(const struct sym_elf *e);
+
 /* Address ↔ file offset. False when no loaded part of the file has it. */
 bool sym_elf_offset(const struct sym_elf *e, u64 addr, u64 *off);
 bool sym_elf_addr(const struct sym_elf *e, u64 off, u64 *addr);

@@ -9,6 +9,7 @@
 #include "out/value.h"
 #include "out_check.h"
 #include "run/symbols.h"
+#include "sym/demangle.h"
 #include "sym/elf.h"
 #include "sym/user.h"
 #include "vm/vm.h"
@@ -168,6 +169,25 @@ static void test_perf_map(void)
 	CHECK(!usyms_find(u, pid, 0x2000, &s));
 	unlink(path);
 	usyms_free(u);
+}
+
+static void test_demangle(void)
+{
+	char *text = sym_demangle("_ZN3foo3barEi");
+
+	CHECK(!sym_demangle("main") && !sym_demangle("") && !sym_demangle("_") && !sym_demangle("_Z"));
+	if (!text) {
+		printf("skipped: built without libiberty\n");
+		return;
+	}
+	CHECK_TEXT(text, "foo::bar(int)");
+	free(text);
+	text = sym_demangle("_ZN4core3fmt5write17h0123456789abcdefE");
+	CHECK(text && str_starts(text, "core::fmt::write"));
+	free(text);
+	text = sym_demangle("_RNvC6_123foo3bar");
+	CHECK(text && str_eq(text, "123foo::bar"));
+	free(text);
 }
 
 /* ---- hostile files ---- */
@@ -395,6 +415,7 @@ int main(void)
 	test_find();
 	test_generations();
 	test_perf_map();
+	test_demangle();
 	test_hostile_elf();
 	test_notices();
 	test_scripts();
