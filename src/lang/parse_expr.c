@@ -293,7 +293,8 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 			parse_skip_balanced(p);
 		return placeholder(p, name.span);
 	}
-	if (!parse_enter(p, NEST_COST))
+	/* Values that mention values grow fast: they count. */
+	if (!count_links(p, 1) || !parse_enter(p, NEST_COST))
 		return NULL;
 	p->lex = cpp_lex(p->cpp, d);
 	p->lex.quiet = lex.quiet;
@@ -313,6 +314,13 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 	if (!e)
 		return placeholder(p, name.span);
 	expr_walk(e, set_span, &name.span);
+	/* A name for the name of a function. */
+	if (e->kind == E_CALL && !e->call.has_parens && parse_accept(p, TOK_LPAREN)) {
+		e->call.has_parens = true;
+		if (!call_args(p, e))
+			return NULL;
+		e->span = span_join(e->span, p->prev);
+	}
 	return e;
 }
 
