@@ -17,9 +17,11 @@ DESTDIR ?=
 .PHONY: all static demo test quick bench docs install clean
 
 all: $(BUILD)/build.ninja
+	@$(call new_files,$(BUILD))
 	@ninja -C $(BUILD) --quiet
 
 static: build-static/build.ninja
+	@$(call new_files,build-static)
 	@ninja -C build-static --quiet
 
 # Meson's talk is of interest only when it fails.
@@ -30,6 +32,12 @@ build-static/build.ninja: MESON_ARGS = -Dstatic_link=true --buildtype=release
 	@meson setup $* $(MESON_ARGS) >$*.log 2>&1 || \
 		{ cat $*.log >&2; rm -rf $* $*.log; echo "tools/setup build installs what is missing" >&2; exit 1; }
 	@rm -f $*.log
+	@echo $(SOURCES) >$*/sources
+
+# Meson looks for source files when it sets a build up: a new or vanished one needs that again.
+SOURCES := $(sort $(wildcard src/*/*.c tests/unit/test_*.c))
+new_files = echo $(SOURCES) | cmp -s - $(1)/sources || \
+	{ meson setup --reconfigure $(1) >$(1)/log 2>&1 || { cat $(1)/log >&2; exit 1; }; echo $(SOURCES) >$(1)/sources; }
 
 demo:
 	@tools/setup build

@@ -13,6 +13,13 @@ u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len)
 	return d->sources.cnt - 1;
 }
 
+static bool is_repetition(const struct diag_msg *a, const struct diag_msg *b)
+{
+	if (a->level != b->level || a->has_span != b->has_span || !str_eq(a->text, b->text))
+		return false;
+	return a->span.begin == b->span.begin && a->span.src == b->span.src;
+}
+
 static void add(struct diag *d, enum diag_level level, const struct span *at, enum diag_tag tag, const char *fmt,
 		va_list ap)
 {
@@ -29,8 +36,7 @@ static void add(struct diag *d, enum diag_level level, const struct span *at, en
 	m.text = arena_strdup(d->arena, sbuf_str(&b));
 	sbuf_release(&b);
 	vec_for(old, &d->msgs)
-		if (old->level == level && old->has_span == m.has_span && old->span.begin == m.span.begin &&
-		    old->span.src == m.span.src && str_eq(old->text, m.text))
+		if (is_repetition(old, &m))
 			return;
 	avec_push(d->arena, &d->msgs, m);
 	if (level == DIAG_ERROR)

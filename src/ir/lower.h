@@ -85,7 +85,7 @@ vreg lower_force(struct lower *l, struct opnd o); /* into a register */
 void lower_pin(struct lower *l, struct expr *e);
 void lower_unpin(struct lower *l, struct expr *e);
 
-/* Reads `size` bytes at a kernel or user address into dst; failed reads leave zeroes there and are counted. */
+/* Reads `size` bytes at a kernel or user address into dst; a failed read leaves zeroes there. */
 void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst);
 /* Reads a scalar of type t at src, whatever its address space. */
 vreg lower_load(struct lower *l, struct mem src, const struct type *t);

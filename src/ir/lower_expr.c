@@ -176,12 +176,20 @@ static void convert(struct lower *l, struct mem src, const struct type *from, st
 		lower_zero(l, (struct mem){ dst.base, dst.off + at }, to->size - at);
 }
 
+static bool is_pinned(const struct lower *l, const struct expr *e)
+{
+	vec_for(p, &l->pins)
+		if (p->e == e)
+			return true;
+	return false;
+}
+
 /* Tuples: the members, and zeroes between them. */
 static void store_tuple(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	u32 at = 0;
 
-	if (e->kind != E_TUPLE) {
+	if (e->kind != E_TUPLE || is_pinned(l, e)) {
 		convert(l, lower_mem(l, e), e->type, dst, t);
 		return;
 	}

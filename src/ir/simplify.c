@@ -261,6 +261,15 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		simplify_opnd(s, &i->args[k], true);
 
+	/* What a store cuts off need not be extended first. */
+	if (i->op == IR_STORE && !i->b.is_imm && s->def[i->b.r]) {
+		const struct ir_insn *d = s->def[i->b.r];
+
+		if ((d->op == IR_ZEXT || d->op == IR_SEXT) && d->size >= i->size && s->def[d->a]) {
+			i->b.r = d->a;
+			s->changed = true;
+		}
+	}
 	if (is_alu(i->op))
 		simplify_alu(s, i);
 	else if (i->op == IR_ZEXT || i->op == IR_SEXT || i->op == IR_BSWAP)

@@ -240,8 +240,17 @@ void check_map_key(struct check *k, struct expr *e)
 	}
 }
 
+/* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
+static const struct type *join_aggs(const struct type *x, const struct type *y)
+{
+	if (x->kind != y->kind || x->kind == T_HIST || x->kind == T_LHIST)
+		return type_equal(x, y) ? x : NULL;
+	return x->is_signed ? x : y;
+}
+
 bool check_map_value(struct check *k, struct expr *map_expr, const struct type *t, struct span at)
 {
+
 	struct map *m = map_expr->map.map;
 	const struct type *joined;
 
@@ -250,7 +259,7 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 	if (type_is_integral(t) && t->kind != T_ENUM && t->kind != T_BOOL)
 		t = type_int(8, t->is_flexible ? true : t->is_signed); /* numbers in maps are 64 bits wide */
 	if (type_is_agg(t) || (m->val && type_is_agg(m->val)))
-		joined = !m->val || type_equal(m->val, t) ? t : NULL;
+		joined = m->val ? join_aggs(m->val, t) : t;
 	else
 		joined = m->val ? type_join(check_arena(k), m->val, t) : t;
 	if (!joined) {
@@ -425,9 +434,9 @@ static void check_assign(struct check *k, struct stmt *s)
 				   target->map.map->val ? type_str(check_arena(k), target->map.map->val) : "an aggregation");
 			return;
 		}
-		if (!is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val)) {
+		if (!s->assign.has_op && !is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val)) {
 			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map", value->map.name);
-			diag_hint(k->c->diag, "its value at this moment is a number: (int64)%s", value->map.name);
+			diag_hint(k->c->diag, "its value at this moment is a number: (int64)%s%s", value->map.name, value->map.key ? "[…]" : "");
 			target->map.map->is_poisoned |= k->is_last;
 			return;
 		}
@@ -436,8 +445,11 @@ static void check_assign(struct check *k, struct stmt *s)
 				   type_str(check_arena(k), value->type));
 			return;
 		}
-		if (check_map_value(k, target, value->type, value->span))
+		if (check_map_value(k, target, value->type, value->span)) {
 			target->type = target->map.map->val;
+			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
+				value->type = target->type;
+		}
 		return;
 	}
 	if (target->kind != E_VAR) {

@@ -250,7 +250,7 @@ static void check_unary(struct check *k, struct expr *e)
 		if (a->kind == E_INT) {
 			u64 v = -a->num.value;
 
-			expr_become_int(e, v, (s64)v < 0);
+			expr_become_int(e, v, !a->num.negative && (s64)v < 0);
 		} else {
 			e->type = &type_s64;
 		}

@@ -10,81 +10,21 @@
 #include "base/io.h"
 #include "kern/machine.h"
 #include "kern/sys.h"
+#include "lang/lex.h"
 #include "probe/abi.h"
 
 /* ---- attach points ---- */
 
-static int digit(char c)
+bool probe_number(const char *s, u64 *v)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
+	struct arena a;
+	struct number n;
 
-/* Digits of a base with `_` between them; *s is left behind the last. */
-static bool digits(const char **s, u32 base, u64 *v)
-{
-	bool any = false, ok = true;
-
-	for (*v = 0; digit(**s) < (int)base || (**s == '_' && any); ++*s) {
-		if (**s == '_') {
-			if (digit((*s)[1]) >= (int)base)
-				return false;
-			continue;
-		}
-		ok &= !__builtin_mul_overflow(*v, base, v) && !__builtin_add_overflow(*v, (u64)digit(**s), v);
-		any = true;
-	}
-	return any && ok;
-}
-
-bool probe_number(const char *s, u64 *v, bool *is_duration)
-{
-	static const struct {
-		const char *text;
-		u64 factor; /* 0: no duration */
-	} suffixes[] = {
-		{ "", 0 }, { "u", 0 }, { "l", 0 }, { "ul", 0 }, { "ll", 0 }, { "ull", 0 },
-		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
-		{ "m", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 },
-	};
-
-	if (is_duration)
-		*is_duration = false;
-	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
-		s += 2;
-		return digits(&s, 16, v) && !*s;
-	}
-	if (s[0] == '0' && (s[1] == 'b' || s[1] == 'B')) {
-		s += 2;
-		return digits(&s, 2, v) && !*s;
-	}
-	if (!digits(&s, s[0] == '0' && digit(s[1]) < 8 ? 8 : 10, v))
-		return false;
-	if (*s == 'e' || *s == 'E') {
-		u64 exp;
-
-		s++;
-		if (!digits(&s, 10, &exp))
-			return false;
-		for (; exp && *v; exp--)
-			if (__builtin_mul_overflow(*v, 10, v))
-				return false;
-	}
-	for (u32 i = 0; i < ARRAY_CNT(suffixes); i++) {
-		if (!str_eq(s, suffixes[i].text))
-			continue;
-		if (!suffixes[i].factor)
-			return true;
-		if (is_duration)
-			*is_duration = true;
-		return !__builtin_mul_overflow(*v, suffixes[i].factor, v);
-	}
-	return false;
+	arena_init(&a); /* for messages that nobody reads */
+	n = number_parse(&a, s, strlen(s), true);
+	*v = n.value;
+	arena_release(&a);
+	return !n.why;
 }
 
 bool probe_func_offset(struct arena *a, const char *text, const char **func, u64 *off)
@@ -98,7 +38,7 @@ bool probe_func_offset(struct arena *a, const char *text, const char **func, u64
 		return !plus || plus[1];
 	}
 	*func = arena_strndup(a, text, plus - text);
-	return probe_number(plus + 1, off, NULL);
+	return probe_number(plus + 1, off);
 }
 
 bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 max)

@@ -36,7 +36,7 @@ static bool is_address(const char *s)
 {
 	u64 v;
 
-	return *s >= '0' && *s <= '9' && probe_number(s, &v, NULL);
+	return *s >= '0' && *s <= '9' && probe_number(s, &v);
 }
 
 static bool parse(struct diag *d, const struct attach_point *ap)
@@ -67,7 +67,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		diag_hint(d, "a kretprobe is for the return from the whole function");
 		return false;
 	}
-	if (!probe_number(plus + 1, &off, NULL)) {
+	if (!probe_number(plus + 1, &off)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "Invalid offset: %s", plus + 1);
 		return false;
 	}
@@ -239,7 +239,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 			}
 			return 0;
 		}
-		probe_number(text, &off, NULL);
+		probe_number(text, &off);
 		site = sink->add(sink, arena_printf(sink->arena, "%s:%llu", p->name, (unsigned long long)off));
 		if (site) {
 			site->addr = off;

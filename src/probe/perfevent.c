@@ -98,7 +98,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 			diag_hint(d, "list them with -l '%s:*'", p->name);
 		return false;
 	}
-	if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n, NULL) || !n || n > ~0ull >> 1)) {
+	if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n) || !n || n > ~0ull >> 1)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a count of events", ap->parts[2]);
 		return false;
 	}
@@ -123,7 +123,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		return 0;
 	}
 	ev = find_event(p, ap->parts[1]);
-	if (has_count(ap) && probe_number(ap->parts[2], &n, NULL))
+	if (has_count(ap) && probe_number(ap->parts[2], &n))
 		s = sink->add(sink, arena_printf(sink->arena, "%s:%s:%llu", p->name, ap->parts[1], (unsigned long long)n));
 	else
 		s = sink->add(sink, arena_printf(sink->arena, "%s:%s", p->name, ap->parts[1]));

@@ -14,8 +14,8 @@ static inline bool target_has(const struct compile *c, enum kern_feature f)
 }
 
 /* A number as attach points have it: decimal, 0x…, 0b…, octal, 1e6, `_` between digits, C suffixes. A duration (10ms) becomes
- * nanoseconds; *is_duration (may be NULL) says so. False: not a number, or it does not fit. */
-bool probe_number(const char *s, u64 *v, bool *is_duration);
+ * nanoseconds. False: not a number, or it does not fit. */
+bool probe_number(const char *s, u64 *v);
 
 /* Splits "func+offset". *off is 0 without one. False: what follows the + is not a number. func lives in the arena. */
 bool probe_func_offset(struct arena *a, const char *text, const char **func, u64 *off);

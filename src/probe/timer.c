@@ -32,7 +32,7 @@ static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *perio
 
 	if (ap->part_cnt == 2) {
 		/* interval:100ms; a bare number is nanoseconds */
-		if (!probe_number(ap->parts[1], period, NULL)) {
+		if (!probe_number(ap->parts[1], period)) {
 			if (d) {
 				diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a duration", ap->parts[1]);
 				diag_hint(d, "write %s:100ms or %s:ms:100", provider, provider);
@@ -60,7 +60,7 @@ static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *perio
 		}
 		return false;
 	}
-	if (!probe_number(ap->parts[2], &n, NULL)) {
+	if (!probe_number(ap->parts[2], &n)) {
 		if (d)
 			diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a number", *ap->parts[2] ? ap->parts[2] : "\"\"");
 		return false;

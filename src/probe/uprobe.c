@@ -35,7 +35,7 @@ static bool is_address(const char *s)
 {
 	u64 v;
 
-	return *s >= '0' && *s <= '9' && probe_number(s, &v, NULL);
+	return *s >= '0' && *s <= '9' && probe_number(s, &v);
 }
 
 static bool parse(struct diag *d, const struct attach_point *ap)
@@ -72,7 +72,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		diag_hint(d, "a uretprobe is for the return from the whole function");
 		return false;
 	}
-	if (plus[1] >= '0' && plus[1] <= '9' && !probe_number(plus + 1, &off, NULL)) {
+	if (plus[1] >= '0' && plus[1] <= '9' && !probe_number(plus + 1, &off)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "Invalid offset: %s", plus + 1);
 		return false;
 	}
@@ -363,7 +363,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		}
 		if (has_wildcard(func))
 			expand_wildcard(sink, p, t, elf, func);
-		else if (is_address(func) && probe_number(func, &addr, NULL))
+		else if (is_address(func) && probe_number(func, &addr))
 			expand_address(sink, p, t, elf, addr);
 		else
 			expand_name(sink, p, t, elf, func, ap, d);

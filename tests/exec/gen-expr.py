@@ -14,6 +14,7 @@ The rules (reference, section 2.9):
   - Unary - gives int64, ~ is 64 bits wide with its operand's sign.
   - A cast cuts, and extends by the sign of what it is given.
   - ?: joins its branches: same sign, the wider; mixed signs, the next larger signed type that holds both, at most int64.
+  - ++ and -- wrap in the type that the variable was declared with. Operands are evaluated from left to right.
 
 Left out, because the rules above do not say: shifts by 64 and more; arithmetic on bools; constants that do not fit 64 bits, and / %
 ~ of negative constants, which a compiler computes itself.
@@ -151,6 +152,7 @@ class Generator:
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.vars = []
+        self.conditional = 0  # inside of what may not be evaluated: nothing that changes a variable
 
     def number(self):
         r = self.r.random()
@@ -162,6 +164,11 @@ class Generator:
             v = self.r.getrandbits(self.r.randrange(1, 65))
         return v
 
+    @staticmethod
+    def declaration(name, t, value):
+        # As unsigned 64 bits, cut by the cast: this way of writing it uses the least of what is tested.
+        return "let %s: %s = (%s)(%d + $zero);" % (name, type_name(t), type_name(t), value & 2**64 - 1)
+
     def declare(self, cnt):
         """Variables of all types, declared with their type. To every value $zero is added: in one half of the scripts it comes from
         a map, so that nothing can be computed before the program runs, in the other half it is known and everything can."""
@@ -171,18 +178,36 @@ class Generator:
             t = TYPES[i] if i < len(TYPES) else self.r.choice(TYPES)
             value = wrap(self.number() * self.r.choice((1, 1, -1)), *t)
             name = "$v%d" % i
-            # As unsigned 64 bits, cut by the cast: this way of writing it uses the least of what is tested.
-            lines.append("let %s: %s = (%s)(%d + $zero);" % (name, type_name(t), type_name(t), value & 2**64 - 1))
+            lines.append(self.declaration(name, t, value))
             self.vars.append(Node(name, value, t))
         return lines
 
+    def changed(self):
+        """A variable's ++ or --. What was generated before stands to the left of it and has the old value; what comes, the new one."""
+        v = self.r.choice(self.vars)
+        op, old = self.r.choice(("++", "--")), v.value
+        v.value = wrap(old + (1 if op == "++" else -1), *v.type)
+        if self.r.random() < 0.5:
+            return Node("(%s%s)" % (v.text, op), old, v.type)
+        return Node("(%s%s)" % (op, v.text), v.value, v.type)
+
     def leaf(self):
+        if not self.conditional and self.r.random() < 0.08:
+            return self.changed()
         if self.r.random() < 0.6:
-            return self.r.choice(self.vars)
+            v = self.r.choice(self.vars)
+            return Node(v.text, v.value, v.type)
         v = self.number()
         return literal(-v if v <= 2**63 and self.r.random() < 0.25 else v)
 
     def condition(self, depth):
+        self.conditional += 1
+        try:
+            return self.any_condition(depth)
+        finally:
+            self.conditional -= 1
+
+    def any_condition(self, depth):
         r = self.r.random()
         if r < 0.6:
             return binary(self.r.choice(("==", "!=", "<", "<=", ">", ">=")), self.integer(depth - 1), self.integer(depth - 1))
@@ -210,17 +235,25 @@ class Generator:
             return cast(self.r.choice(TYPES), self.integer(depth - 1))
         if r < 0.93:
             return unary(self.r.choice("-~"), self.integer(depth - 1))
-        return ternary(self.condition(depth - 1), self.integer(depth - 1), self.integer(depth - 1))
+        self.conditional += 1
+        try:
+            return ternary(self.condition(depth - 1), self.integer(depth - 1), self.integer(depth - 1))
+        finally:
+            self.conditional -= 1
 
     def expression(self):
         while True:
+            before = [v.value for v in self.vars]
             try:
                 depth = self.r.choice((1, 2, 2, 3, 3, 4, 5))
                 n = self.condition(depth) if self.r.random() < 0.2 else self.integer(depth)
                 if len(n.text) < 1500:
+                    n.before = before
                     return n
             except Unsaid:
                 pass
+            for v, value in zip(self.vars, before):
+                v.value = value
 
 
 def run(sonde, mode, script):
@@ -249,6 +282,7 @@ def main():
 
     while passed + failed < args.count:
         lines = g.declare(12)
+        types = [v.type for v in g.vars]
         todo = [g.expression() for _ in range(min(PER_SCRIPT, args.count - passed - failed))]
         script = script_of(lines, todo)
         if args.show:
@@ -262,13 +296,15 @@ def main():
         # Something is wrong: one by one.
         bad = 0
         for e in todo:
-            status, out, err = run(args.sonde, mode, script_of(lines, [e]))
+            # Variables as they were before it; only those that it has.
+            own = lines[:2] + [g.declaration("$v%d" % i, types[i], e.before[i]) for i in range(len(types)) if "$v%d" % i in e.text]
+            status, out, err = run(args.sonde, mode, script_of(own, [e]))
             if status == 0 and out[0] == e.shown():
                 continue
             bad += 1
             print("not ok\n  wanted %s (%s)\n  got    %s%s\n  script %s" %
                   (e.shown(), e.type if e.type == "bool" else type_name(e.type), out[0], "; " + err.strip() if status else "",
-                   script_of([l for l in lines if "zero" in l.split(":")[0] or l.split(":")[0].split()[-1] in e.text], [e])))
+                   script_of(own, [e])))
         if not bad:
             print("not ok: each is right alone, but not all in one script\n%s%s" % (err, script))
             bad = 1

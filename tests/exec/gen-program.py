@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Random whole programs, run in two ways that must agree: nothing is known of what they should print.
+
+    gen-program.py --a 'COMMAND' --b 'COMMAND' [--seed N] [--count N] [--show]
+
+The commands get the script on standard input: 'build/sonde --vm -' and 'build/sonde -q -' hold the interpreter against the kernel
+(which has to accept every program, too), 'build/sonde --vm -' and 'build-small/sonde --vm -' the code with many registers against
+the code with few. What is different is cut down to a smaller script that is still different, and printed.
+"""
+import argparse
+import concurrent.futures
+import os
+import random
+import shlex
+import subprocess
+import sys
+
+INT_TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+WORDS = ["", "a", "ab", "abc", "sonde", "hello world", "0123456789abcdef", "a longer text of forty bytes, or nearly so"]
+
+
+class Generator:
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.ints, self.strs, self.tuples = [], [], []
+        self.names = 0
+
+    def pick(self, *choices):
+        return self.r.choice(choices)
+
+    def name(self):
+        self.names += 1
+        return "$v%d" % self.names
+
+    def number(self):
+        r = self.r.random()
+        if r < 0.6:
+            return str(self.r.randrange(0, 20))
+        return str(self.r.choice([127, 128, 255, 256, 65535, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, self.r.getrandbits(40)]))
+
+    # ---- expressions ----
+
+    def integer(self, d=3):
+        r = self.r.random()
+        if d <= 0 or r < 0.3:
+            return self.r.choice(self.ints) if self.ints and self.r.random() < 0.7 else self.number()
+        if r < 0.55:
+            op = self.pick("+", "-", "*", "/", "%", "&", "|", "^")
+            return "(%s %s %s)" % (self.integer(d - 1), op, self.integer(d - 1))
+        if r < 0.6:
+            return "(%s %s (%s & 63))" % (self.integer(d - 1), self.pick("<<", ">>"), self.integer(d - 1))
+        if r < 0.68:
+            return "(%s)%s" % (self.r.choice(INT_TYPES), self.operand(d))
+        if r < 0.72:
+            return "(%s ? %s : %s)" % (self.condition(d - 1), self.integer(d - 1), self.integer(d - 1))
+        if r < 0.9:
+            return self.map_integer(d)
+        if r < 0.93 and self.tuples:
+            return "%s.0" % self.r.choice(self.tuples)
+        if r < 0.96:
+            return "(%s%s)" % (self.pick("-", "~"), self.operand(d))
+        return "strncmp(%s, %s, %d)" % (self.string(d - 1), self.string(d - 1), self.r.randrange(1, 8))
+
+    def operand(self, d):
+        return "(%s)" % self.integer(d - 1)
+
+    def map_integer(self, d):
+        return self.pick("@i", "@n", "@ik[%s]" % self.key(d), "@sk[%s]" % self.string(d - 1),
+                         "@tk[%s, %s]" % (self.key(d), self.string(d - 1)), "@c", "@ck[%s]" % self.string(d - 1), "@sum[%s]" % self.key(d),
+                         "@mx", "@av", "len(@ik)", "len(@ck)", "@tv[%s].0" % self.key(d))
+
+    def key(self, d):
+        return self.pick(str(self.r.randrange(0, 4)), "(%s & 3)" % self.integer(d - 1))
+
+    def string(self, d=2):
+        r = self.r.random()
+        if d <= 0 or r < 0.35:
+            return '"%s"' % self.r.choice(WORDS)
+        if r < 0.6 and self.strs:
+            return self.r.choice(self.strs)
+        if r < 0.68:
+            return "comm"
+        if r < 0.78:
+            return self.pick("@s", "@sv[%s]" % self.key(d))
+        if r < 0.86:
+            return "str(%s, %s)" % (self.pick(*(self.strs + ["comm"])), self.pick(str(self.r.randrange(1, 20)), "($b %% %d)" % self.r.randrange(1, 40)))
+        if r < 0.92:
+            return "(%s ? %s : %s)" % (self.condition(d - 1), self.string(d - 1), self.string(d - 1))
+        return "%s.1" % self.r.choice(self.tuples) if self.tuples else "comm"
+
+    def condition(self, d=2):
+        r = self.r.random()
+        if r < 0.45 or d <= 0:
+            return "%s %s %s" % (self.integer(d - 1), self.pick("==", "!=", "<", "<=", ">", ">="), self.integer(d - 1))
+        if r < 0.6:
+            return "%s %s %s" % (self.string(d - 1), self.pick("==", "!="), self.string(d - 1))
+        if r < 0.75:
+            return "(%s) %s (%s)" % (self.condition(d - 1), self.pick("&&", "||"), self.condition(d - 1))
+        if r < 0.82:
+            return "!(%s)" % self.condition(d - 1)
+        if r < 0.92:
+            return self.pick("has_key(@ik, %s)" % self.key(d), "has_key(@sk, %s)" % self.string(d - 1),
+                             "has_key(@tk, (%s, %s))" % (self.key(d), self.string(d - 1)))
+        return "(bool)%s" % self.operand(d)
+
+    # ---- statements: lists of lines; a block is a list itself ----
+
+    def statement(self, depth):
+        r = self.r.random()
+        if r < 0.1:
+            n = self.name()
+            line = self.pick("let %s: %s = (%s)%s;" % ((n,) + (self.r.choice(INT_TYPES),) * 2 + (self.operand(2),)), "%s = %s;" % (n, self.integer()))
+            if line.startswith("let"):
+                t = self.r.choice(INT_TYPES)
+                line = "let %s: %s = (%s)%s;" % (n, t, t, self.operand(2))
+            self.ints.append(n)
+            return [line]
+        if r < 0.16:
+            n = self.name()
+            line = "%s = %s;" % (n, self.string())
+            self.strs.append(n)
+            return [line]
+        if r < 0.2:
+            n = self.name()
+            line = "%s = (%s, %s, %s);" % (n, self.integer(), self.string(), self.condition())
+            self.tuples.append(n)
+            return [line]
+        if r < 0.3 and self.ints:
+            v = self.r.choice(self.ints)
+            return [self.pick("%s++;" % v, "--%s;" % v, "%s %s %s;" % (v, self.pick("+=", "-=", "*=", "&=", "|=", "^="), self.integer()))]
+        if r < 0.35 and self.strs:
+            return ["%s = %s;" % (self.r.choice(self.strs), self.string())]
+        if r < 0.62:
+            return [self.map_statement()]
+        if r < 0.8:
+            return [self.output()]
+        if depth <= 0:
+            return [self.output()]
+        head = "if (%s) {" % self.condition()
+        yes = self.block(depth - 1)
+        if self.r.random() < 0.5:
+            return [[head, yes, "}"]]
+        return [[head, yes, "} else {", self.block(depth - 1), "}"]]
+
+    def map_statement(self):
+        return self.pick(
+            "@i = (int64)%s;" % self.operand(3), "@i += %s;" % self.integer(), "@n++;", "@n--;",
+            "@ik[%s] = (int64)%s;" % (self.key(2), self.operand(3)), "@ik[%s]++;" % self.key(2), "@ik[%s] += %s;" % (self.key(2), self.integer()),
+            "@sk[%s] = (int64)%s;" % (self.string(), self.operand(3)), "@sk[%s]++;" % self.string(),
+            "@tk[%s, %s] = (int64)%s;" % (self.key(2), self.string(), self.operand(3)), "@tk[%s, %s]--;" % (self.key(2), self.string()),
+            "@s = %s;" % self.string(), "@sv[%s] = %s;" % (self.key(2), self.string()),
+            "@tv[%s] = (%s, %s);" % (self.key(2), self.integer(), self.string()),
+            "@c = count();", "@ck[%s] = count();" % self.string(), "@sum[%s] = sum((int64)%s);" % (self.key(2), self.operand(3)),
+            "@mx = max((int64)%s);" % self.operand(3), "@av = avg((int64)%s);" % self.operand(3), "@h = hist(%s);" % self.integer(),
+            "@hk[%s] = hist(%s, 2);" % (self.string(), self.integer()), "@l = lhist(%s, 0, 100, 10);" % self.integer(),
+            "_ = delete(@ik, %s);" % self.key(2), "_ = delete(@sk, %s);" % self.string(), "_ = delete(@ck, %s);" % self.string())
+
+    def output(self):
+        return self.pick(
+            "print(%s);" % self.integer(), "print(%s);" % self.string(), "print(%s);" % self.condition(),
+            "print((%s, %s, (%s, %s)));" % (self.integer(), self.string(), self.condition(), self.integer()),
+            'printf("%%ld|%%s|%%x|%%s\\n", %s, %s, %s, %s);' % (self.integer(), self.string(), self.integer(), self.string()),
+            'printf("%%s %%d\\n", %s, %s);' % (self.condition(), self.integer()),
+            "print(buf(%s, %d));" % (self.string(1) if not self.strs else self.r.choice(self.strs), self.r.randrange(1, 12)))
+
+    def block(self, depth):
+        saved = len(self.ints), len(self.strs), len(self.tuples)
+        lines = []
+        for _ in range(self.r.randrange(1, 4)):
+            lines += self.statement(depth)
+        for names, cnt in zip((self.ints, self.strs, self.tuples), saved):
+            del names[cnt:]
+        return lines
+
+    def program(self):
+        # Everything has its type from the start, and the maps an element or two.
+        start = ["@zero = (uint64)0;", "@i = (int64)@zero;", "@n = 0;", "@ik[1] = (int64)5;", '@sk["abc"] = (int64)1;', '@tk[1, "ab"] = (int64)2;',
+                 '@s = "first";', '@sv[1] = "one";', '@tv[1] = ((int64)1, "one");', "@c = count();", '@ck["abc"] = count();', "@sum[1] = sum((int64)1);",
+                 "@mx = max((int64)1);", "@av = avg((int64)1);", "@h = hist(1);", '@hk["abc"] = hist(1, 2);', "@l = lhist(1, 0, 100, 10);",
+                 "let $a: int64 = (int64)(7 + @zero);", "let $b: uint8 = (uint8)(250 + @zero);", '$s = "text";', '$t = (1 + @zero, "tuple");']
+        self.ints, self.strs, self.tuples = ["$a", "$b"], ["$s"], ["$t"]
+        lines = []
+        for _ in range(self.r.randrange(4, 14)):
+            lines += self.statement(2)
+        return start, lines
+
+
+def render(lines, indent="\t"):
+    out = ""
+    for l in lines:
+        if isinstance(l, list):
+            for part in l:
+                out += render(part, indent + "\t") if isinstance(part, list) else indent + part + "\n"
+        else:
+            out += indent + l + "\n"
+    return out
+
+
+def script_of(start, lines):
+    return "BEGIN {\n%s%s}\n" % (render(start), render(lines))
+
+
+def run(argv, script):
+    try:
+        p = subprocess.run(argv, input=script, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=60)
+    except subprocess.TimeoutExpired:
+        return "no end"
+    return "exit status %d\n%s%s" % (p.returncode, p.stdout, p.stderr if p.returncode else "")
+
+
+def differs(a, b, start, lines):
+    script = script_of(start, lines)
+    x, y = run(a, script), run(b, script)
+    # All of them are right: one that does not run is as bad as one that runs in two ways.
+    return (x, y) if x != y or not x.startswith("exit status 0\n") else None
+
+
+def shrink(a, b, start, lines):
+    """Takes away lines as long as the difference stays."""
+    changed = True
+    while changed:
+        changed = False
+        for part in (lines, start):
+            i = 0
+            while i < len(part):
+                taken = part.pop(i)
+                found = differs(a, b, start, lines)
+                if found and "ERROR: Un" not in found[0] + found[1]:
+                    changed = True
+                else:
+                    part.insert(i, taken)
+                    i += 1
+        for i, l in enumerate(lines):
+            if isinstance(l, list):  # a block: try its inside alone
+                for inner in [p for p in l if isinstance(p, list)]:
+                    smaller = lines[:i] + inner + lines[i + 1:]
+                    found = differs(a, b, start, smaller)
+                    if found and "ERROR: Un" not in found[0] + found[1]:
+                        lines[:] = smaller
+                        changed = True
+                        break
+            if changed:
+                break
+    return differs(a, b, start, lines)
+
+
+def main():
+    p = argparse.ArgumentParser(description="Random programs, run in two ways.")
+    p.add_argument("--a", required=False, default="build/sonde --vm --no-warnings -")
+    p.add_argument("--b", required=False, default="build/sonde -q --no-warnings -")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--count", type=int, default=200)
+    p.add_argument("--show", action="store_true", help="print the first script and stop")
+    args = p.parse_args()
+    a, b = shlex.split(args.a), shlex.split(args.b)
+
+    def one(i):
+        g = Generator(args.seed * 1000003 + i)
+        start, lines = g.program()
+        if args.show:
+            print(script_of(start, lines))
+            return True
+        found = differs(a, b, start, lines)
+        if not found:
+            return True
+        x, y = shrink(a, b, start, lines) or found
+        print("not ok program %d of seed %d\n%s--- %s\n%s--- %s\n%s---" % (i, args.seed, script_of(start, lines), args.a, x, args.b, y))
+        return False
+
+    if args.show:
+        one(0)
+        return 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        results = list(pool.map(one, range(args.count)))
+    print("%d passed, %d failed" % (sum(results), len(results) - sum(results)))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
