@@ -713,8 +713,13 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
 		return lower_incdec(l, e);
 	case E_BLOCK: {
 		struct span at = l->b.span;
+		bool in_tail = l->in_tail, zero_tails = l->zero_tails;
 
+		/* These are wishes for the value, not for what the statements do. */
+		l->in_tail = l->zero_tails = false;
 		lower_block(l, e->block.body);
+		l->in_tail = in_tail;
+		l->zero_tails = zero_tails;
 		l->b.span = at;
 		return e->block.value ? lower_expr(l, e->block.value, dst) : val_none();
 	}

@@ -229,30 +229,31 @@ static void send_reserved(struct lower *l, struct rec *r, u32 id, struct expr **
 
 static void find_effects(struct expr *e, void *arg)
 {
-	if (e->kind == E_INCDEC || (e->kind == E_CALL && (e->call.fn->flags & FN_EFFECT)))
+	if (e->kind == E_INCDEC || e->kind == E_BLOCK || (e->kind == E_CALL && (e->call.fn->flags & FN_EFFECT)))
 		*(bool *)arg = true;
 }
 
 void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 {
 	struct ir_block *done = ir_block_new(l->b.f), *full = ir_block_new(l->b.f);
-	u32 id = rec_add(l, r), tail_max = lay_out(l, r, fields, cnt), pin_cnt = r->is_ctrl ? cnt : 0, mark;
+	u32 id = rec_add(l, r), tail_max = lay_out(l, r, fields, cnt), mark, pin_cnt = r->is_ctrl ? cnt : 0;
 
-	if (tail_max) {
-		BUG_ON(r->is_ctrl);
-		send_var(l, r, id, fields, tail_max);
-		return;
-	}
-	/* What changes something must happen even when the ring is full; and what stands before it sees the state before it. */
+	/* What changes something must happen even when the ring is full, and must not leave the program while a record is reserved; what stands
+	 * before it is evaluated before it. */
 	for (u32 i = 0; i < cnt; i++) {
 		bool has_effects = false;
 
 		expr_walk(fields[i], find_effects, &has_effects);
 		if (has_effects)
-			pin_cnt = i + 1;
+			pin_cnt = MAX(pin_cnt, i + 1);
 	}
 	for (u32 i = 0; i < pin_cnt; i++)
 		lower_pin(l, fields[i]);
+	if (tail_max) {
+		BUG_ON(r->is_ctrl);
+		send_var(l, r, id, fields, tail_max);
+		goto out;
+	}
 	mark = lower_mark(l);
 	send_reserved(l, r, id, fields, false, full, done);
 	lower_forget(l, mark);
@@ -269,9 +270,10 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 	}
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
-	for (u32 i = 0; i < pin_cnt; i++)
-		lower_unpin(l, fields[i]);
 	l->image->max_rec_sz = MAX(l->image->max_rec_sz, r->fixed_sz + CTRL_POS_SZ);
+out:
+	for (u32 i = 0; i < cnt; i++)
+		lower_unpin(l, fields[i]);
 }
 
 void lower_runtime_error(struct lower *l, struct span at, const char *text)

@@ -425,7 +425,7 @@ static void check_literal_fits(struct check *k, const struct var *v, struct expr
 			       : !value->num.negative && (bits == 64 || n < 1ull << bits))
 		return;
 	check_fail(k, value, E_BAD_LITERAL, "%s%llu does not fit $%s, which is of type %s", value->num.negative ? "-" : "",
-		   (unsigned long long)(value->num.negative ? -n : n), v->name, type_str(check_arena(k), v->type));
+		   (unsigned long long)(value->num.negative ? -n : n), as_written(v->name), type_str(check_arena(k), v->type));
 	diag_hint(k->c->diag, "a cast cuts it: (%s)", type_str(check_arena(k), v->type));
 }
 
@@ -514,7 +514,7 @@ static void check_let(struct check *k, struct stmt *s)
 		u32 line, col;
 
 		diag_locate(k->c->diag, old->decl, &line, &col);
-		diag_error(k->c->diag, s->let.name_span, E_REDECLARED, "Variable $%s was already declared", s->let.name);
+		diag_error(k->c->diag, s->let.name_span, E_REDECLARED, "Variable $%s was already declared", as_written(s->let.name));
 		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name", line, col);
 		return;
 	}

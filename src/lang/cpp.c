@@ -63,8 +63,9 @@ static void fetch(struct cstream *s)
 			continue;
 		}
 		d = s->tok.kind == TOK_IDENT && !s->is_raw ? cpp_find(s->cpp, s->tok.text) : NULL;
-		if (!d || d->is_function || is_open(s, d->name) || s->depth == CSTREAM_DEPTH)
+		if (!d || d->is_function || is_open(s, d->name) || s->depth == CSTREAM_DEPTH || s->replaced == CSTREAM_REPLACED_MAX)
 			return;
+		s->replaced++;
 		s->inner[s->depth].lex = cpp_lex(s->cpp, d);
 		s->inner[s->depth++].name = d->name;
 	}

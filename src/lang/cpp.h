@@ -37,6 +37,8 @@ struct lex cpp_lex(const struct cpp *c, const struct define *d);
 
 /* Tokens of C, with names that are defined replaced by what they stand for. Can be copied, to come back to a place. */
 #define CSTREAM_DEPTH 16
+/* Past this many, names stay as they are: definitions that mention definitions grow fast. */
+#define CSTREAM_REPLACED_MAX 20000
 struct cstream {
 	const struct cpp *cpp;
 	struct lex lex;    /* of the text itself */
@@ -50,6 +52,7 @@ struct cstream {
 		const char *name;
 	} inner[CSTREAM_DEPTH];
 	u32 depth;
+	u32 replaced; /* names so far */
 };
 
 /* l is where to begin; reads the first token. */

@@ -7,7 +7,9 @@
 
 #include "fn/fn.h"
 
+/* Limits that keep the recursion of later stages inside the stack, and the script's size within reason. */
 #define NODES_MAX 200000
+#define DEPTH_MAX 32
 
 struct expander {
 	struct compile *c;
@@ -31,10 +33,19 @@ static void count_node(struct expr *e, void *arg)
 	++*(u32 *)arg;
 }
 
+static bool is_too_big(struct expander *x, struct span at)
+{
+	if (x->node_cnt <= NODES_MAX)
+		return false;
+	diag_error(x->c->diag, at, E_TOO_BIG, "the macros of this script grow without measure");
+	return true;
+}
+
 static struct expr *arg_copy(struct expansion *n, u32 i)
 {
 	const struct copy_hooks *hooks = copy_set_hooks(NULL);
-	struct expr *copy = expr_copy(n->x->c->arena, n->args[i]);
+	/* Instead of too much, anything: the script is refused. */
+	struct expr *copy = is_too_big(n->x, n->m->span) ? arena_new(n->x->c->arena, struct expr) : expr_copy(n->x->c->arena, n->args[i]);
 
 	expr_walk(copy, count_node, &n->x->node_cnt);
 	copy_set_hooks(hooks);
@@ -171,9 +182,10 @@ static bool may_enter(struct expander *x, const struct macro *m, const struct ex
 		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the macro %s uses itself", m->name);
 		return false;
 	}
-	if (x->node_cnt <= NODES_MAX && x->open.cnt < 64)
-		return true;
-	diag_error(x->c->diag, call->span, E_TOO_BIG, "the macros of this script grow without measure");
+	if (x->open.cnt < DEPTH_MAX)
+		return !is_too_big(x, m->span);
+	diag_error(x->c->diag, call->span, E_TOO_BIG, "too many macros inside of each other");
+	diag_hint(x->c->diag, "%u are the most that is allowed", DEPTH_MAX);
 	return false;
 }
 

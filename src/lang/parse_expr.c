@@ -28,6 +28,20 @@ static bool count_links(struct parser *p, u32 n)
 	return false;
 }
 
+/* ---- names of the preprocessor ---- */
+
+/* What the name at tok is #defined as; NULL if it is not. */
+static const struct define *find_define(struct parser *p)
+{
+	const struct define *d = p->tok.kind == TOK_IDENT && p->cpp ? cpp_find(p->cpp, p->tok.text) : NULL;
+
+	/* A name is not replaced inside of its own value. */
+	vec_for(name, &p->expanding)
+		if (d && str_eq(*name, d->name))
+			return NULL;
+	return d;
+}
+
 /* ---- types ---- */
 
 /* Names that are types and nothing else; other names are types only where the syntax leaves no choice. */
@@ -154,6 +168,7 @@ static bool at_cast(struct parser *p)
 
 	parse_advance(p);
 	look = look_at_type(p);
+	look.is_type &= !find_define(p);
 	parse_restore(p, &m);
 	if (!look.is_type)
 		return false;
@@ -278,7 +293,8 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 			parse_skip_balanced(p);
 		return placeholder(p, name.span);
 	}
-	if (!parse_enter(p, NEST_COST))
+	/* Values that mention values grow fast: they count. */
+	if (!count_links(p, 1) || !parse_enter(p, NEST_COST))
 		return NULL;
 	p->lex = cpp_lex(p->cpp, d);
 	p->lex.quiet = lex.quiet;
@@ -298,18 +314,14 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 	if (!e)
 		return placeholder(p, name.span);
 	expr_walk(e, set_span, &name.span);
-	return e;
-}
-
-static const struct define *find_define(struct parser *p)
-{
-	const struct define *d = p->tok.kind == TOK_IDENT && p->cpp ? cpp_find(p->cpp, p->tok.text) : NULL;
-
-	/* A name is not replaced inside of its own value. */
-	vec_for(name, &p->expanding)
-		if (d && str_eq(*name, d->name))
+	/* A name for the name of a function. */
+	if (e->kind == E_CALL && !e->call.has_parens && parse_accept(p, TOK_LPAREN)) {
+		e->call.has_parens = true;
+		if (!call_args(p, e))
 			return NULL;
-	return d;
+		e->span = span_join(e->span, p->prev);
+	}
+	return e;
 }
 
 /* call = name [ "(" args ] ; a name alone is a builtin or a constant: the checker knows. */
@@ -429,7 +441,7 @@ static struct expr *size_of(struct parser *p)
 	parse_advance(p);
 	if (!parse_expect(p, TOK_LPAREN, "after 'sizeof'"))
 		return NULL;
-	if (look_at_type(p).is_type)
+	if (look_at_type(p).is_type && !find_define(p))
 		e->size_of.ref = parse_type(p);
 	else
 		e->size_of.a = parse_expr(p);

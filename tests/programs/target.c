@@ -23,6 +23,25 @@ KEEP int target_negative(int v)
 	return -v;
 }
 
+/* Two structs, for scripts that define them themselves. */
+struct inner {
+	char mark, text[7];
+	unsigned lo : 4, hi : 12;
+	int neg : 5;
+};
+
+struct outer {
+	long number;
+	struct inner in;
+	struct outer *self;
+	const struct inner *other;
+};
+
+KEEP void pass_struct(const struct outer *o)
+{
+	__asm__ volatile("" ::"r"(o) : "memory");
+}
+
 /* An instruction inside of the function that a probe with an offset can name. */
 KEEP void target_nops(void)
 {
@@ -32,6 +51,7 @@ KEEP void target_nops(void)
 int main(int argc, char **argv)
 {
 	int times = argc > 1 ? atoi(argv[1]) : 1;
+	struct outer o = { .number = -5, .in = { 'x', "hello", 9, 1234, -7 }, .self = &o, .other = &o.in };
 	long sum = 0;
 
 	for (int i = 0; i < times; i++) {
@@ -39,6 +59,7 @@ int main(int argc, char **argv)
 		sum += (long)strlen(target_name("a name"));
 		sum += target_negative(7);
 		target_nops();
+		pass_struct(&o);
 	}
 	return sum == 12345 ? 1 : 0;
 }

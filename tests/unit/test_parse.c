@@ -377,6 +377,12 @@ static void sexpr(const struct expr *e, struct sbuf *out)
 		sexpr(e->index.index, out);
 		sbuf_putc(out, ')');
 		break;
+	case E_BLOCK:
+		sbuf_printf(out, "({} %u ", e->block.body->cnt);
+		if (e->block.value)
+			sexpr(e->block.value, out);
+		sbuf_putc(out, ')');
+		break;
 	case E_TUPLE:
 		sbuf_puts(out, "(,");
 		sexpr_list(e->tuple.elems, e->tuple.cnt, out);
@@ -1031,6 +1037,11 @@ static const char *const samples[] = {
 	"interval:s:1 { print(@a, 5, 1ms); clear(@a); $x = -0x1f + 0755 - 5e6 << 2 & ~3 | 4 ^ 5; delete(@a[1]); exit(); }",
 	"#include <linux/fs.h>\nstruct a { int x; };\nmacro f(x) { x }\n"
 	"begin { for ($i : 0..5) { } while (1) { break; } $r = (a=1); }",
+	"#define A (B + 1)\n#define B 5 \\\n + 2\n#if defined(A) && B > 3 ? 1 : 0\nenum e { X = A << 2, Y, };\n#else\n#error no\n#endif\n"
+	"struct s { unsigned a : 3, b[A]; union { char c[B]; struct s *(*f)(int); } __attribute__((packed, aligned(8))); };\n"
+	"typedef struct { long x; } t_t, *t_p;\nbegin { print(A * Y); $p = (struct s *)arg0; }",
+	"macro f($a, @m, x) { let $t = $a; $a = x; @m[$t] += x; if (x > 1) { $t } else if (x) { { $a } } else { 0 } }\n"
+	"macro g() { 5 } begin { $v = 1; print(f($v, @a, g + f($v, @b, { $w = 2; $w }))); $z = if ($v) { g() } else { g }; f(1, 2, 3); }",
 	"end { $a = sizeof(struct foo) + sizeof($b.1.0) + (unsigned long)5 * (pid) - ($x ? 1 : 2);"
 	" { { $c = \"\\x41\\101\\\"\"; } } }",
 };
@@ -1039,6 +1050,7 @@ static const char *const snippets[] = {
 	"{", "}", "(", ")", "[", "]", ";", ",", "/", "\"", "\\", "$", "@", "$1", "$#", "#", "/*", "*/", "//", "\n", " ",
 	"else", "if", "=", "==", "?:", ".", "->", "0x", "1e", "08", "'", "struct", "let", "config = {", "(uint8)", "++", "--",
 	"kprobe:", ":", "/ {", "..", "\xff", "\xe2\x80\x9c", "import \"", "macro", "offsetof(", "for (", "comptime", "typedef",
+	"\n#if ", "\n#endif\n", "\n#define A A\n", "enum", "union {", "__attribute__((", ": 5", "[A]",
 };
 
 static u32 rng_state = 12345;
