@@ -103,10 +103,69 @@ static struct val lower_override(struct lower *l, struct expr *e, const struct m
 	return val_none();
 }
 
+/* write_user: bytes of ours, or from an address, into the memory of the process. Whether the kernel lets us is only found out by loading: trying
+ * it beforehand would put a warning into its log at every start. */
+
+static void check_write_user(struct check *k, struct expr *e)
+{
+	struct expr *src = e->call.args[1], *n = e->call.args[2];
+	bool is_bytes = src->type->kind == T_STRING || src->type->kind == T_ARRAY;
+	u32 most = is_bytes ? src->type->size : k->max_strlen;
+
+	e->type = &type_bool;
+	if (!is_bytes && src->type->kind != T_POINTER) {
+		check_fail(k, src, E_ARG_TYPE, "write_user() writes a string, an array, or what a pointer points to (%s provided)",
+			   type_str(check_arena(k), src->type));
+		e->type = &type_error;
+	} else if (expr_is_int(n) && (!n->num.value || n->num.value > most)) {
+		check_fail(k, n, E_OUT_OF_BOUNDS, "write_user() can write 1 to %u bytes from there (%lld given)", most, (long long)n->num.value);
+		e->type = &type_error;
+	}
+}
+
+static struct val lower_write_user(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct expr *src = e->call.args[1], *n = e->call.args[2];
+	bool is_ptr = src->type->kind == T_POINTER;
+	u32 cap = expr_is_int(n) ? n->num.value : is_ptr ? l->c->config.max_strlen : src->type->size;
+	struct ir_block *some = ir_block_new(l->b.f), *write = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg to = lower_reg(l, e->call.args[0]), d = ir_vreg(l->b.f);
+	struct opnd len = lower_scalar(l, n);
+	struct mem from;
+
+	if (is_ptr) {
+		from = (struct mem){ .base = lower_reg(l, src), .as = src->type->as == AS_NONE ? AS_ANY : src->type->as };
+		if (from.as != AS_NONE) {
+			struct mem copy = lower_temp(l, cap, 8);
+
+			lower_zero(l, copy, cap);
+			lower_read(l, from, cap, copy);
+			from = copy;
+		}
+	} else {
+		from = lower_mem(l, src);
+	}
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	if (!len.is_imm) {
+		/* not != 0, which old verifiers learn nothing from */
+		ir_br(&l->b, C_UGE, len.r, opnd_imm(1), some, done);
+		ir_place(&l->b, some);
+		ir_br(&l->b, C_UGT, len.r, opnd_imm(cap), done, write);
+		ir_place(&l->b, write);
+	}
+	ir_br(&l->b, C_EQ, ir_call_of(&l->b, HELPER_probe_write_user, opnd_reg(to), opnd_reg(lower_addr(l, from)), len), opnd_imm(0), good, done);
+	ir_place(&l->b, good);
+	ir_mov_to(&l->b, d, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
 static const struct fn rows[] = {
 	{ "system", "(strlit format, …) none", "runs a shell command and prints its output", "begin { system(\"echo %d\", pid) }", FN_ASYNC | FN_UNSAFE, printf_check, printf_lower, .event = event_system },
 	{ "signal", "(int|strlit sig) none", "sends a signal to the current process", "kprobe:__x64_sys_getuid { signal(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal },
 	{ "signal_thread", "(int|strlit sig) none", "sends a signal to the current thread", "kprobe:__x64_sys_getuid { signal_thread(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal_thread },
+	{ "write_user", "(ptr|int dst, any src, int len) bool", "writes len bytes into the memory of the current process; true if that worked", "uprobe:/bin/bash:readline { write_user(arg0, \"$\", 1) }", FN_UNSAFE | FN_EFFECT, check_write_user, lower_write_user },
 	{ "override", "(int rc) none", "lets the probed function return rc without running", "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override },
 };
 

@@ -199,6 +199,11 @@ static void test_timestamps(void)
 	CHECK_TEXT(text_of(type_timestamp(&arena, "", CLOCK_IS_BOOT), &boot), "");
 	CHECK_TEXT(text_of(type_timestamp(&arena, "%H%", CLOCK_IS_BOOT), &boot), "03%");
 	CHECK_TEXT(json_of(type_timestamp(&arena, "\"%H\"", CLOCK_IS_BOOT), &boot), "\"\\\"03\\\"\"");
+	CHECK_TEXT(text_of(&type_mac, "\x80\xff\x00\x01\x7f\xab"), "80:FF:00:01:7F:AB");
+	CHECK_TEXT(json_of(&type_mac, "abcdef"), "\"61:62:63:64:65:66\"");
+	CHECK_TEXT(text_of(&type_inet, "\x02\0\0\0\x7f\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0"), "127.0.0.1");
+	CHECK_TEXT(text_of(&type_inet, "\x0a\0\0\0\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"), "fe80::1");
+	CHECK_TEXT(text_of(&type_inet, "\x4d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "(?)");
 	naming.boot_to_real_ns = -(s64)boot - 1; /* just before 1970 */
 	CHECK_TEXT(text_of(type_timestamp(&arena, "%S.%f", CLOCK_IS_BOOT), &boot), "59.999999");
 	CHECK_TEXT(text_of(type_timestamp(&arena, arena_printf(&arena, "%0500d", 1), CLOCK_IS_BOOT), &boot), "(?)");
