@@ -306,6 +306,9 @@ static void report_losses(struct run *r)
 			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of this probe: a program was running on that CPU already",
 				(unsigned long long)missed, missed == 1 ? "" : "s");
 	}
+	if (symbols_lost(s->symbols))
+		warn_at(r, NULL, "%llu notices of what programs map were lost: names of addresses may be missing",
+			(unsigned long long)symbols_lost(s->symbols));
 	if (!s->head)
 		return;
 	vec_for(it, &s->c->maps) {

@@ -60,6 +60,11 @@ int symbols_fd(const struct symbols *s)
 	return s && s->watch ? taskmaps_fd(s->watch) : -1;
 }
 
+u64 symbols_lost(const struct symbols *s)
+{
+	return s && s->watch ? taskmaps_lost(s->watch) : 0;
+}
+
 void symbols_update(struct symbols *s)
 {
 	static const struct taskmaps_ops ops = { on_mmap, on_fork };

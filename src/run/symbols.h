@@ -17,3 +17,5 @@ bool symbols_go_on(struct symbols *s);
 /* To be called when the descriptor (-1: none) is readable, and now and then. */
 int symbols_fd(const struct symbols *s);
 void symbols_update(struct symbols *s);
+/* Notices of the kernel that got lost: names of some processes may be missing. */
+u64 symbols_lost(const struct symbols *s);
