@@ -147,10 +147,11 @@ static struct val lower_write_user(struct lower *l, struct expr *e, const struct
 	}
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	if (!len.is_imm) {
-		/* not != 0, which old verifiers learn nothing from */
-		ir_br(&l->b, C_UGE, len.r, opnd_imm(1), some, done);
+		/* The lower bound last, and not as != 0: old verifiers learn nothing from that, and new ones forget it when another comparison of a
+		 * number that was made from this one follows. */
+		ir_br(&l->b, C_UGT, len.r, opnd_imm(cap), done, some);
 		ir_place(&l->b, some);
-		ir_br(&l->b, C_UGT, len.r, opnd_imm(cap), done, write);
+		ir_br(&l->b, C_UGE, len.r, opnd_imm(1), write, done);
 		ir_place(&l->b, write);
 	}
 	ir_br(&l->b, C_EQ, ir_call_of(&l->b, HELPER_probe_write_user, opnd_reg(to), opnd_reg(lower_addr(l, from)), len), opnd_imm(0), good, done);
