@@ -430,6 +430,47 @@ static void lower_if(struct lower *l, struct stmt *s)
 	ir_place(&l->b, done);
 }
 
+/* A loop whose end the verifier has to see by itself: it walks every round. */
+static void lower_while(struct lower *l, struct stmt *s)
+{
+	struct ir_block *outer_next = l->loop_next, *outer_end = l->loop_end, *body = ir_block_new(l->b.f);
+	u32 mark;
+
+	l->loop_next = ir_block_new(l->b.f);
+	l->loop_end = ir_block_new(l->b.f);
+	ir_jmp(&l->b, l->loop_next);
+	ir_place(&l->b, l->loop_next);
+	mark = lower_mark(l);
+	lower_branch(l, s->loop.cond, body, l->loop_end);
+	ir_place(&l->b, body);
+	lower_block(l, s->loop.body);
+	ir_jmp(&l->b, l->loop_next);
+	lower_forget(l, mark);
+	ir_place(&l->b, l->loop_end);
+	l->loop_next = outer_next;
+	l->loop_end = outer_end;
+}
+
+static void lower_unroll(struct lower *l, struct stmt *s)
+{
+	struct ir_block *outer_next = l->loop_next, *outer_end = l->loop_end;
+	u32 mark = lower_mark(l);
+
+	l->loop_end = ir_block_new(l->b.f);
+	for (u64 i = 0; i < s->loop.cond->num.value; i++) {
+		l->loop_next = ir_block_new(l->b.f);
+		lower_block(l, s->loop.body);
+		/* `continue` may skip what the round computed */
+		lower_forget(l, mark);
+		ir_jmp(&l->b, l->loop_next);
+		ir_place(&l->b, l->loop_next);
+	}
+	ir_jmp(&l->b, l->loop_end);
+	ir_place(&l->b, l->loop_end);
+	l->loop_next = outer_next;
+	l->loop_end = outer_end;
+}
+
 static void lower_stmt(struct lower *l, struct stmt *s)
 {
 	u32 temps = l->temps.cnt;
@@ -466,6 +507,18 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 		break;
 	case S_BLOCK:
 		lower_block(l, s->block);
+		break;
+	case S_WHILE:
+		lower_while(l, s);
+		break;
+	case S_UNROLL:
+		lower_unroll(l, s);
+		break;
+	case S_BREAK:
+		ir_jmp(&l->b, l->loop_end);
+		break;
+	case S_CONTINUE:
+		ir_jmp(&l->b, l->loop_next);
 		break;
 	case S_RETURN:
 		if (s->expr) {

@@ -67,6 +67,7 @@ struct lower {
 	vec(u32) temps;  /* slots of the statement at hand */
 	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
 	bool zero_tails; /* keys: bytes behind a string's end must be zero */
+	struct ir_block *loop_next, *loop_end; /* where continue and break go */
 	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 };

@@ -234,8 +234,12 @@ static void report_prog(struct loader *l, const struct image_prog *p, int err, c
 	} else {
 		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s at instruction %lld: %.*s", p->unit->name,
 			   (long long)v.insn, (int)v.len, v.text);
-		diag_hint(l->diag,
-		          "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
+		/* The one thing that the checks leave to the kernel. */
+		if (strstr(log, "infinite loop") || strstr(log, "program is too large") || strstr(log, "too complex"))
+			diag_hint(l->diag, "the kernel walks every round of a loop and must see its end: count up to a constant, and do less in each round");
+		else
+			diag_hint(l->diag,
+				  "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
 	}
 	if (*log && l->verbose)
 		diag_hint(l->diag, "the verifier's log:\n%s", log);

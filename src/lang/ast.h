@@ -154,6 +154,10 @@ enum stmt_kind {
 	S_BLOCK,
 	S_RETURN,
 	S_DISCARD, /* _ = e; */
+	S_WHILE,
+	S_UNROLL,  /* the body N times, one after the other */
+	S_BREAK,
+	S_CONTINUE,
 };
 
 struct block {
@@ -186,6 +190,10 @@ struct stmt {
 			struct block *no; /* may be NULL */
 		} if_;
 		struct block *block;
+		struct {
+			struct expr *cond; /* while: the condition; unroll: how often, a literal */
+			struct block *body;
+		} loop;
 	};
 };
 

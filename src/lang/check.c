@@ -573,6 +573,27 @@ static void check_stmt(struct check *k, struct stmt *s)
 	case S_BLOCK:
 		check_block(k, s->block);
 		return;
+	case S_WHILE:
+		check_cond(k, s->loop.cond);
+		k->loops++;
+		check_block(k, s->loop.body);
+		k->loops--;
+		return;
+	case S_UNROLL:
+		cond = s->loop.cond;
+		check_value(k, cond);
+		if (!is_poisoned(cond) && cond->kind != E_INT)
+			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number that is known now, not %s", type_str(check_arena(k), cond->type));
+		else if (!is_poisoned(cond) && (cond->num.negative || cond->num.value < 1 || cond->num.value > 100))
+			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number from 1 to 100");
+		k->loops++;
+		check_block(k, s->loop.body);
+		k->loops--;
+		return;
+	case S_BREAK: case S_CONTINUE:
+		if (!k->loops)
+			diag_error(k->c->diag, s->span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop", s->kind == S_BREAK ? "break" : "continue");
+		return;
 	case S_RETURN:
 		if (s->expr) {
 			check_value(k, s->expr);
@@ -590,7 +611,9 @@ static void check_block(struct check *k, struct block *b)
 	k->scope = &scope;
 	for (u32 i = 0; i < b->cnt; i++) {
 		check_stmt(k, b->stmts[i]);
-		if (b->stmts[i]->kind == S_RETURN && i + 1 < b->cnt)
+		enum stmt_kind kind = b->stmts[i]->kind;
+
+		if ((kind == S_RETURN || kind == S_BREAK || kind == S_CONTINUE) && i + 1 < b->cnt)
 			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
 	}
 	k->scope = scope.up;

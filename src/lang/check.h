@@ -22,6 +22,7 @@ struct check {
 	bool is_last;    /* messages are shown */
 	u32 dead;        /* inside of so many branches whose condition is known to be false */
 	u32 max_strlen;
+	u32 loops;       /* inside of so many loops */
 };
 
 #define check_arena(k) ((k)->c->arena)

@@ -103,6 +103,12 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 	case S_BLOCK:
 		c->block = block_copy(a, s->block);
 		break;
+	case S_WHILE: case S_UNROLL:
+		c->loop.cond = expr_copy(a, s->loop.cond);
+		c->loop.body = block_copy(a, s->loop.body);
+		break;
+	case S_BREAK: case S_CONTINUE:
+		break;
 	}
 	if (hooks)
 		hooks->declare(c, hooks->arg);
@@ -197,6 +203,12 @@ static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), voi
 		break;
 	case S_BLOCK:
 		block_walk(s->block, fn, arg);
+		break;
+	case S_WHILE: case S_UNROLL:
+		expr_walk(s->loop.cond, fn, arg);
+		block_walk(s->loop.body, fn, arg);
+		break;
+	case S_BREAK: case S_CONTINUE:
 		break;
 	}
 }

@@ -119,7 +119,10 @@ static void declare(struct stmt *s, void *arg)
 		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot return from the probe that uses it");
 		diag_hint(n->x->c->diag, "its value is its last expression, without ';'");
 		break;
-	case S_EXPR: case S_ASSIGN: case S_IF: case S_BLOCK: case S_DISCARD:
+	case S_BREAK: case S_CONTINUE:
+		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot leave a loop");
+		break;
+	case S_EXPR: case S_ASSIGN: case S_IF: case S_BLOCK: case S_DISCARD: case S_WHILE: case S_UNROLL:
 		break;
 	}
 }

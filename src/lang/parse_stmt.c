@@ -271,16 +271,37 @@ struct expr *parse_if_expr(struct parser *p)
 	return expr_of(p, E_INT, s->span);
 }
 
-/* for, while, unroll, break, continue, import: later. */
+/* loop = ( "while" | "unroll" ) cond block ; */
+static bool loop_stmt(struct parser *p, struct stmt **out)
+{
+	bool is_while = p->tok.kind == TOK_WHILE;
+	struct stmt *s = stmt_new(p, is_while ? S_WHILE : S_UNROLL, p->tok.span);
+
+	parse_advance(p);
+	s->loop.cond = condition(p);
+	if (!s->loop.cond)
+		return false;
+	s->loop.body = body(p, is_while ? "the condition" : "the number");
+	if (!s->loop.body)
+		return false;
+	s->span = span_join(s->span, p->prev);
+	*out = s;
+	return true;
+}
+
+/* jump = ( "break" | "continue" ) ";" ; */
+static bool jump_stmt(struct parser *p, struct stmt **out)
+{
+	*out = stmt_new(p, p->tok.kind == TOK_BREAK ? S_BREAK : S_CONTINUE, p->tok.span);
+	parse_advance(p);
+	return end_of_stmt(p);
+}
+
+/* for, and import inside of a block: later. */
 static bool unsupported_stmt(struct parser *p)
 {
 	enum token_kind kind = p->tok.kind;
 
-	if (kind == TOK_BREAK || kind == TOK_CONTINUE) {
-		diag_error(p->diag, p->tok.span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop", token_kind_text(kind));
-		parse_advance(p);
-		return end_of_stmt(p);
-	}
 	parse_unsupported(p, p->tok.span, kind == TOK_IMPORT ? "imports are" :
 					  arena_printf(p->arena, "'%s' loops are", token_kind_text(kind)));
 	parse_skip_to_block_end(p);
@@ -406,7 +427,11 @@ static bool stmt(struct parser *p, struct stmt **out)
 		return return_stmt(p, out);
 	case TOK_LBRACE:
 		return block_stmt(p, out);
-	case TOK_FOR: case TOK_WHILE: case TOK_UNROLL: case TOK_BREAK: case TOK_CONTINUE: case TOK_IMPORT:
+	case TOK_WHILE: case TOK_UNROLL:
+		return loop_stmt(p, out);
+	case TOK_BREAK: case TOK_CONTINUE:
+		return jump_stmt(p, out);
+	case TOK_FOR: case TOK_IMPORT:
 		return unsupported_stmt(p);
 	case TOK_ELSE:
 		diag_error(p->diag, p->tok.span, E_SYNTAX, "'else' without an 'if' before it");

@@ -303,6 +303,18 @@ static void stmt(struct printer *p, const struct stmt *s)
 	case S_DISCARD:
 		sbuf_puts(p->out, "discard");
 		break;
+	case S_WHILE:
+		sbuf_puts(p->out, "while");
+		break;
+	case S_UNROLL:
+		sbuf_puts(p->out, "unroll");
+		break;
+	case S_BREAK:
+		sbuf_puts(p->out, "break");
+		break;
+	case S_CONTINUE:
+		sbuf_puts(p->out, "continue");
+		break;
 	}
 	place(p, s->span);
 	p->depth++;
@@ -324,6 +336,12 @@ static void stmt(struct printer *p, const struct stmt *s)
 		break;
 	case S_BLOCK:
 		block(p, s->block);
+		break;
+	case S_WHILE: case S_UNROLL:
+		expr(p, s->loop.cond);
+		named_block(p, "body", s->loop.body);
+		break;
+	case S_BREAK: case S_CONTINUE:
 		break;
 	}
 	p->depth--;
