@@ -137,6 +137,8 @@ vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* 
 /* Compares at most max_len bytes of two strings (up to a NUL) or arrays and goes to yes if they are equal. */
 void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 max_len, bool stop_at_nul, struct ir_block *yes,
 			 struct ir_block *no);
+/* The same of memory of ours: len bytes, or up to a NUL. */
+void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no);
 vreg lower_to_bool(struct lower *l, struct opnd v);
 
 /* pid and tid in the tracer's namespace. */

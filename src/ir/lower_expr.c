@@ -326,6 +326,20 @@ static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes
 			branch_site(l, e, yes, no);
 		return;
 	}
+	if (a->type->kind == T_TUPLE) {
+		/* laid out alike, with zeroes where nothing is, as keys are: then equal values are equal bytes */
+		struct mem m[2];
+		bool outer = l->zero_tails;
+
+		l->zero_tails = true;
+		for (u32 i = 0; i < 2; i++) {
+			m[i] = lower_temp(l, MAX(1, e->binary.common->size), 8);
+			lower_store(l, i ? b : a, e->binary.common, m[i]);
+		}
+		l->zero_tails = outer;
+		lower_mem_branch(l, m[0], m[1], e->binary.common->size, false, e->binary.op == BIN_EQ ? yes : no, e->binary.op == BIN_EQ ? no : yes);
+		return;
+	}
 	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY) {
 		lower_string_branch(l, a, b, MIN(a->type->size, b->type->size), a->type->kind == T_STRING, e->binary.op == BIN_EQ ? yes : no,
 				    e->binary.op == BIN_EQ ? no : yes);

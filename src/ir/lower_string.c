@@ -116,12 +116,24 @@ static void compare_words(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool
 	ir_place(&l->b, done);
 }
 
+void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no)
+{
+	u32 words = x.off % 8 || y.off % 8 ? 0 : len / 8 * 8;
+	vreg pa = lower_addr(l, x), pb = lower_addr(l, y), i = ir_vreg(l->b.f);
+
+	ir_mov_to(&l->b, i, opnd_imm(0));
+	if (words)
+		compare_words(l, pa, pb, i, words, stop_at_nul, yes, no);
+	if (words < len)
+		compare_bytes(l, pa, pb, i, len, stop_at_nul, yes, no);
+	else
+		ir_jmp(&l->b, yes);
+}
+
 void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 max_len, bool stop_at_nul, struct ir_block *yes,
 			 struct ir_block *no)
 {
 	struct mem x, y;
-	vreg i, pa, pb;
-	u32 words;
 
 	if (stop_at_nul && b->kind == E_STR && a->kind != E_STR) {
 		branch_literal(l, a, b, MIN(max_len, MAX(a->type->size, b->type->size)), yes, no);
@@ -134,15 +146,5 @@ void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 ma
 	max_len = MIN(max_len, MIN(a->type->size, b->type->size));
 	x = bring(l, a, max_len);
 	y = bring(l, b, max_len);
-	words = x.off % 8 || y.off % 8 ? 0 : max_len / 8 * 8;
-	pa = lower_addr(l, x);
-	pb = lower_addr(l, y);
-	i = ir_vreg(l->b.f);
-	ir_mov_to(&l->b, i, opnd_imm(0));
-	if (words)
-		compare_words(l, pa, pb, i, words, stop_at_nul, yes, no);
-	if (words < max_len)
-		compare_bytes(l, pa, pb, i, max_len, stop_at_nul, yes, no);
-	else
-		ir_jmp(&l->b, yes);
+	lower_mem_branch(l, x, y, max_len, stop_at_nul, yes, no);
 }

@@ -220,6 +220,13 @@ static void check_binary(struct check *k, struct expr *e)
 		bad_operand(k, e, type_is_integral(a->type) || ptr_a ? b->type : a->type);
 		return;
 	}
+	if (a->type->kind == T_TUPLE && b->type->kind == T_TUPLE) {
+		e->binary.common = type_join(check_arena(k), a->type, b->type);
+		if (e->binary.common) {
+			e->type = &type_bool;
+			return;
+		}
+	}
 	/* Sites are shown as text, and compare as text: the numbers of all matching sites are known here. */
 	if ((a->type->kind == T_SITE && b->kind == E_STR) || (a->kind == E_STR && b->type->kind == T_SITE) ||
 	    (a->type->kind == T_STRING && b->type->kind == T_STRING) ||
