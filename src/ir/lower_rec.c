@@ -1,7 +1,7 @@
 /* Records: what a program sends to user space.
  *
- * A record of fixed size is reserved in the ring and filled in place. One with long strings or buffers is put together in the scratch
- * area, each string taking the bytes that it has, and copied to the ring. Records that must not get lost (exit, print, clear …) go to
+ * A small record is put together on the stack and copied to the ring: one call. A larger one of fixed size is reserved in the ring and filled
+ * in place. One with long strings or buffers is put together in the scratch area, each string taking the bytes that it has, and copied. Records that must not get lost (exit, print, clear …) go to
  * the control ring when the data ring is full, with the position at which the data ring stood, so that the reader can restore the order.
  */
 #include "ir/lower.h"
@@ -10,7 +10,7 @@
 #include "fn/fn.h"
 #include "kern/uapi.h"
 
-enum { INLINE_MAX = 64, CTRL_POS_SZ = 8 };
+enum { INLINE_MAX = 64, CTRL_POS_SZ = 8, SMALL_MAX = 64 };
 
 static bool is_var_field(const struct type *t)
 {
@@ -176,13 +176,31 @@ static vreg put_var(struct lower *l, struct expr *e, struct mem dst)
 	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_string(l, e, dst);
 }
 
-static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **fields, u32 tail_max)
+/* The stack holds what was there before, and no byte of that may be sent: zeroes between and behind the fields. */
+static void zero_gaps(struct lower *l, const struct rec *r, vreg base)
+{
+	u32 at = sizeof(struct rec_head);
+
+	for (u32 i = 0; i <= r->field_cnt; i++) {
+		u32 next = i < r->field_cnt ? r->fields[i].off : r->fixed_sz;
+
+		if (next > at)
+			lower_zero(l, (struct mem){ .base = base, .off = at }, next - at);
+		if (i < r->field_cnt)
+			at = next + r->fields[i].type->size;
+	}
+}
+
+/* Put together in memory of ours, then copied. */
+static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fields, u32 tail_max)
 {
 	struct mem buf = lower_temp(l, r->fixed_sz + tail_max, 8);
 	struct ir_block *lost = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg base = buf.base, size = 0, err;
 
 	put_head(l, base, id);
+	if (!tail_max)
+		zero_gaps(l, r, base);
 	fill_fixed(l, r, fields, base);
 	/* size: bytes so far; the first string starts at a place that is known now. */
 	for (u32 i = 0; i < r->field_cnt; i++) {
@@ -197,7 +215,8 @@ static void send_var(struct lower *l, struct rec *r, u32 id, struct expr **field
 		ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
 		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz));
 	}
-	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base), opnd_reg(size), opnd_imm(0));
+	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base),
+			 size ? opnd_reg(size) : opnd_imm(r->fixed_sz), opnd_imm(0));
 	ir_br(&l->b, C_NE, err, opnd_imm(0), lost, done);
 	ir_place(&l->b, lost);
 	count_lost(l, offsetof(struct data_head, lost_events));
@@ -249,9 +268,12 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 	}
 	for (u32 i = 0; i < pin_cnt; i++)
 		lower_pin(l, fields[i]);
-	if (tail_max) {
+	if (tail_max || (!r->is_ctrl && r->fixed_sz <= SMALL_MAX)) {
 		BUG_ON(r->is_ctrl);
-		send_var(l, r, id, fields, tail_max);
+		/* without a tail it ends where its last field does */
+		if (!tail_max)
+			r->fixed_sz = cnt ? r->fields[cnt - 1].off + r->fields[cnt - 1].type->size : sizeof(struct rec_head);
+		send_copied(l, r, id, fields, tail_max);
 		goto out;
 	}
 	mark = lower_mark(l);

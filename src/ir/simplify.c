@@ -207,6 +207,9 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 		i->a = d->a;
 		i->b.imm = b + d->b.imm;
 		s->changed = true;
+	} else if (i->op == IR_ADD && (d = s->def[i->a]) && d->op == IR_SLOT) {
+		*i = (struct ir_insn){ .op = IR_SLOT, .d = i->d, .index = d->index, .imm = d->imm + b, .span = i->span };
+		s->changed = true;
 	} else if (i->op == IR_AND && (d = s->def[i->a]) && d->op == IR_LOAD && d->size < 8 && b > 0 &&
 		   (u64)b == (1ull << (8 * d->size)) - 1) {
 		become_mov(s, i, i->a);
@@ -427,6 +430,49 @@ static void thread_jumps(struct ir_func *f)
 	ir_drop_unreachable(f);
 }
 
+/* Constants and addresses that one instruction reads are computed right before it: until then they need no register. */
+static void sink_cheap(struct simplify *s)
+{
+	struct ir_func *f = s->f;
+	const struct ir_insn **sunk;
+
+	find_defs(s);
+	sunk = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*sunk));
+	for (vreg v = 1; v <= f->vreg_cnt; v++) {
+		const struct ir_insn *d = s->def[v];
+
+		if (d && s->uses[v] == 1 && (d->op == IR_IMM || d->op == IR_SLOT || d->op == IR_MAP || d->op == IR_MAPVAL)) {
+			struct ir_insn *copy = arena_new(f->arena, struct ir_insn);
+
+			*copy = *d;
+			sunk[v] = copy;
+		}
+	}
+	vec_for(pb, &f->blocks) {
+		struct ir_block *b = *pb;
+		vec(struct ir_insn) old = { b->insns.at, b->insns.cnt, b->insns.cap };
+
+		b->insns.at = NULL;
+		b->insns.cnt = b->insns.cap = 0;
+		vec_for(i, &old) {
+			vreg uses[8];
+			u32 n = ir_uses(i, uses);
+
+			if (i->d && sunk[i->d])
+				continue;
+			for (u32 u = 0; u < n; u++) {
+				if (sunk[uses[u]]) {
+					struct ir_insn def = *sunk[uses[u]];
+
+					def.span = i->span;
+					avec_push(f->arena, &b->insns, def);
+				}
+			}
+			avec_push(f->arena, &b->insns, *i);
+		}
+	}
+}
+
 void ir_simplify(struct ir_func *f)
 {
 	struct simplify s = { .f = f, .changed = true };
@@ -442,5 +488,6 @@ void ir_simplify(struct ir_func *f)
 		find_defs(&s);
 		drop_dead(&s);
 	}
+	sink_cheap(&s);
 	thread_jumps(f);
 }
