@@ -226,7 +226,7 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 	u8 base = i->on_stack ? FP : i->a ? e->reg[i->a] : 0;
 
 	e->span = i->span;
-	if (i->op == IR_LOAD || i->op == IR_STORE || i->op == IR_ATOMIC_ADD || i->op == IR_ATOMIC_OR || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
+	if (i->op == IR_LOAD || i->op == IR_STORE || i->op == IR_ATOMIC_ADD || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
 		BUG_ON(i->imm != (s16)i->imm);
 	switch (i->op) {
 	case IR_IMM:
@@ -259,9 +259,6 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		break;
 	case IR_ATOMIC_ADD:
 		put(e, BPF_STX | BPF_ATOMIC | size_bits(i->size), base, reg_of(e, i->b.r), i->imm, BPF_ADD);
-		break;
-	case IR_ATOMIC_OR:
-		put(e, BPF_STX | BPF_ATOMIC | size_bits(i->size), base, reg_of(e, i->b.r), i->imm, BPF_OR);
 		break;
 	case IR_FETCH_ADD:
 		put_mov(e, reg_of(e, i->d), reg_of(e, i->b.r));

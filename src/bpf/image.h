@@ -41,9 +41,8 @@ struct data_head {
 	u64 lost_events;   /* records that did not fit the ring */
 	u64 lost_ctrl;     /* control records that fit neither ring */
 	u64 scratch_busy;  /* runs given up because too many programs were nested on one CPU */
-	u64 exiting;       /* set by exit(): later events are of no interest */
 	u64 failed_stacks; /* stacks that the kernel could not take: they count as empty */
-	u64 reserved[2];
+	u64 reserved[3];
 };
 
 struct data_layout {

@@ -37,7 +37,6 @@ struct alloc {
 	u32 iv_cnt;
 	bool *fresh; /* by vreg, survives restarts */
 	u32 fresh_cap;
-	bool *dropped; /* spilled already */
 };
 
 static u16 usable_regs(void)

@@ -49,11 +49,6 @@ vreg lower_pid(struct lower *l)
 	return pid_tgid(l, true, false);
 }
 
-vreg lower_tid(struct lower *l)
-{
-	return pid_tgid(l, false, false);
-}
-
 static bool is_init(const struct expr *e)
 {
 	return e->call.arg_cnt && str_eq(e->call.args[0]->str.s, "init");

@@ -82,7 +82,6 @@ struct ir_func {
 	u32 vreg_cnt; /* registers are 1…vreg_cnt */
 	u32 clock;
 	u32 arg_cnt;  /* subprograms: arguments arrive in vregs 1…arg_cnt. The main function takes the context: IR_CTX */
-	bool is_main;
 	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
 };
 

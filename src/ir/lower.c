@@ -32,13 +32,6 @@ void lower_forget(struct lower *l, u32 mark)
 
 /* Memory */
 
-struct mem lower_slot(struct lower *l, u32 size, u32 align)
-{
-	u32 slot = ir_slot_new(l->b.f, size, align);
-
-	return (struct mem){ .base = ir_slot_addr(&l->b, slot, 0) };
-}
-
 struct mem lower_temp(struct lower *l, u32 size, u32 align)
 {
 	u32 slot = ir_slot_new(l->b.f, size, align);
@@ -569,7 +562,6 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 	bool big_pred = false;
 	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;
 
-	f->is_main = true;
 	l.b = (struct ir_build){ .f = f, .span = u->probe->span };
 	l.leave = ir_block_new(f);
 	l.leave_plain = ir_block_new(f);

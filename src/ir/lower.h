@@ -103,8 +103,6 @@ vreg lower_addr(struct lower *l, struct mem m); /* base + off in one register */
 
 /* Temporary memory, released for others when the enclosing statement ends. */
 struct mem lower_temp(struct lower *l, u32 size, u32 align);
-/* Memory that stays for the whole program. */
-struct mem lower_slot(struct lower *l, u32 size, u32 align);
 
 /* The address of a register in the context: ctx + off. */
 vreg lower_ctx(struct lower *l);
@@ -141,9 +139,8 @@ void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 ma
 void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no);
 vreg lower_to_bool(struct lower *l, struct opnd v);
 
-/* pid and tid in the tracer's namespace. */
+/* pid in the tracer's namespace. */
 vreg lower_pid(struct lower *l);
-vreg lower_tid(struct lower *l);
 
 vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd b, struct span at);
 /* Sends a warning that names the place in the script. */

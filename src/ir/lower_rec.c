@@ -73,11 +73,22 @@ static void fill_fixed(struct lower *l, struct rec *r, struct expr **fields, vre
 			lower_store(l, fields[i], r->fields[i].type, (struct mem){ .base = base, .off = r->fields[i].off });
 }
 
+/* A length that cannot be (a failed read) is none; afterwards the verifier knows that len <= max, too. */
+static void zero_above(struct lower *l, vreg len, u32 max)
+{
+	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
+
+	ir_br(&l->b, C_UGT, len, opnd_imm(max), bad, good);
+	ir_place(&l->b, bad);
+	ir_mov_to(&l->b, len, opnd_imm(0));
+	ir_jmp(&l->b, good);
+	ir_place(&l->b, good);
+}
+
 /* Bytes of a string field at dst; returns their count, at most the type's size. */
 static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 {
 	u32 cap = e->type->size;
-	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
 	struct val v;
 	vreg len = ir_vreg(l->b.f);
 	bool in_place;
@@ -95,11 +106,7 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 	/* From wherever it is; our own memory is kernel memory, too. */
 	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, v.mem.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str,
 						  opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
-	ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, good);
-	ir_place(&l->b, bad);
-	ir_mov_to(&l->b, len, opnd_imm(0));
-	ir_jmp(&l->b, good);
-	ir_place(&l->b, good);
+	zero_above(l, len, cap);
 	/* The helper ends every copy with a NUL; a string without one was cut before, and must stay recognisable: its last byte again. */
 	if (v.mem.as == AS_NONE) {
 		struct ir_block *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
@@ -119,7 +126,6 @@ static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
 {
 	struct val v;
 	bool in_place;
-	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
 	vreg len = ir_vreg(l->b.f);
 
 	l->in_tail = true;
@@ -131,11 +137,7 @@ static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
 		lower_copy(l, v.mem, dst, e->type->size);
 	ir_mov_to(&l->b, len, opnd_reg(lower_load(l, dst, &type_u32)));
 	ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(4));
-	ir_br(&l->b, C_UGT, len, opnd_imm(e->type->size), bad, good);
-	ir_place(&l->b, bad);
-	ir_mov_to(&l->b, len, opnd_imm(0));
-	ir_jmp(&l->b, good);
-	ir_place(&l->b, good);
+	zero_above(l, len, e->type->size);
 	return len;
 }
 
@@ -144,7 +146,6 @@ static vreg put_stack(struct lower *l, struct expr *e, struct mem dst)
 {
 	u32 head = type_stack_head(e->type);
 	struct val v = lower_expr(l, e, &dst);
-	struct ir_block *bad, *good;
 	vreg len;
 
 	BUG_ON(v.kind != VAL_MEM);
@@ -154,18 +155,12 @@ static vreg put_stack(struct lower *l, struct expr *e, struct mem dst)
 	} else {
 		lower_copy(l, v.mem, dst, e->type->size);
 	}
-	bad = ir_block_new(l->b.f);
-	good = ir_block_new(l->b.f);
 	len = ir_vreg(l->b.f);
 	dst.off += head - 8;
 	ir_mov_to(&l->b, len, opnd_reg(lower_load(l, dst, &type_u32)));
 	ir_alu_to(&l->b, IR_SHL, len, len, opnd_imm(3));
 	ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(head));
-	ir_br(&l->b, C_UGT, len, opnd_imm(e->type->size), bad, good);
-	ir_place(&l->b, bad);
-	ir_mov_to(&l->b, len, opnd_imm(0));
-	ir_jmp(&l->b, good);
-	ir_place(&l->b, good);
+	zero_above(l, len, e->type->size);
 	return len;
 }
 

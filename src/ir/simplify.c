@@ -257,7 +257,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 	if (i->c)
 		replace_reg(s, &i->c);
 	/* The store and atomic instructions differ: an immediate of 32 bits can be stored, but not added atomically. */
-	if (i->op == IR_ATOMIC_ADD || i->op == IR_ATOMIC_OR || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
+	if (i->op == IR_ATOMIC_ADD || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
 		replace_reg(s, &i->b.r);
 	else if (i->b.r)
 		simplify_opnd(s, &i->b, i->op == IR_RET);
@@ -277,7 +277,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 		simplify_alu(s, i);
 	else if (i->op == IR_ZEXT || i->op == IR_SEXT || i->op == IR_BSWAP)
 		simplify_ext(s, i);
-	else if (i->op == IR_LOAD || i->op == IR_STORE || i->op == IR_ATOMIC_ADD || i->op == IR_ATOMIC_OR || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
+	else if (i->op == IR_LOAD || i->op == IR_STORE || i->op == IR_ATOMIC_ADD || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
 		fold_address(s, i);
 	else if (i->op == IR_MOV && is_const(s, i->a, &a))
 		become_imm(s, i, a);
@@ -295,7 +295,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 static bool has_effect(enum ir_op op)
 {
 	switch (op) {
-	case IR_STORE: case IR_ATOMIC_ADD: case IR_ATOMIC_OR: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_CALLFN: case IR_JMP: case IR_BR:
+	case IR_STORE: case IR_ATOMIC_ADD: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_CALLFN: case IR_JMP: case IR_BR:
 	case IR_RET: case IR_SCRATCH: case IR_UNSCRATCH:
 		return true;
 	case IR_IMM: case IR_MOV: case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR:

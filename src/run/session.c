@@ -344,8 +344,6 @@ static bool finish(struct run *r)
 	bool ok;
 
 	s->ignoring = false;
-	if (s->head)
-		s->head->exiting = 0; /* what end sends is wanted again */
 	ok = run_self(r, true);
 	if (r->s.c->config.print_maps_on_exit && !s->out.write_err)
 		session_print_maps(s);
