@@ -1,21 +1,12 @@
 #include "sym/elf.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/vec.h"
-
-#if defined(__x86_64__)
-#define OUR_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define OUR_MACHINE EM_AARCH64
-#endif
+#include "sym/debugfile.h"
 
 /* .gnu.version: the symbol is not the default of its name. */
 #define VERSYM_IS_HIDDEN 0x8000
@@ -24,38 +15,37 @@ struct part {
 	u64 addr, off, size; /* size: what the file has */
 };
 
+/* A symbol table, its strings, and what says which versions are old. */
+struct table {
+	const Elf64_Sym *sym;
+	u32 cnt;
+	struct bytes names, versym;
+};
+
 struct sym_elf {
-	int fd, debug_fd;
-	Elf *elf, *debug;
+	struct objfile file;
+	struct objfile more[2];       /* separate debug file, .gnu_debugdata */
+	u32 more_cnt;
+	vec(struct table) tables;
 	struct arena arena;
 	vec(struct part) parts;
-	vec(struct sym_func) syms;   /* everything that was read, in file order */
+	vec(struct sym_func) syms;    /* everything that was read, in file order */
 	vec(struct sym_func) by_name; /* sorted, one for each name; made when first asked for */
-	vec(u32) by_addr;            /* indexes into syms, sorted by address; made when first asked for */
+	vec(u32) by_addr;             /* indexes into syms, sorted by address; made when first asked for */
 	bool is_sorted, is_addr_sorted;
 };
 
-static void read_table(struct sym_elf *e, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, Elf_Data *versym)
+static void read_table(struct sym_elf *e, const struct table *t)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	u32 cnt;
-
-	if (!data || !sh->sh_entsize)
-		return;
-	cnt = sh->sh_size / sh->sh_entsize;
-	for (u32 i = 0; i < cnt; i++) {
+	for (u32 i = 0; i < t->cnt; i++) {
 		struct sym_func f = { .version = "", .is_default = true };
+		const Elf64_Sym *sym = &t->sym[i];
+		u32 type = ELF64_ST_TYPE(sym->st_info);
 		const char *name, *at;
-		GElf_Versym ver;
-		GElf_Sym sym;
-		u32 type;
 
-		if (!gelf_getsym(data, i, &sym))
-			break;
-		type = GELF_ST_TYPE(sym.st_info);
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF || !sym.st_value)
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF || !sym->st_value)
 			continue;
-		name = elf_strptr(elf, sh->sh_link, sym.st_name);
+		name = bytes_str(t->names, sym->st_name);
 		if (!name || !*name)
 			continue;
 		f.name = name;
@@ -65,126 +55,80 @@ static void read_table(struct sym_elf *e, Elf *elf, Elf_Scn *scn, const GElf_Shd
 			f.version = at;
 			f.is_default = at[1] == '@';
 		}
-		if (versym && gelf_getversym(versym, i, &ver) && (ver & VERSYM_IS_HIDDEN))
+		if (t->versym.len / 2 > i && ((t->versym.at[2 * i] | t->versym.at[2 * i + 1] << 8) & VERSYM_IS_HIDDEN))
 			f.is_default = false;
-		f.addr = sym.st_value;
-		f.size = sym.st_size;
-		f.bind = GELF_ST_BIND(sym.st_info);
+		f.addr = sym->st_value;
+		f.size = sym->st_size;
+		f.bind = ELF64_ST_BIND(sym->st_info);
 		f.is_ifunc = type == STT_GNU_IFUNC;
 		vec_push(&e->syms, f);
 	}
 }
 
 /* Reads the symbol tables of one file. Returns whether it has a full one. */
-static bool read_symbols(struct sym_elf *e, Elf *elf)
+static bool read_symbols(struct sym_elf *e, struct objfile *o)
 {
-	Elf_Data *versym = NULL;
+	struct bytes versym = {};
 	bool has_symtab = false;
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_GNU_versym)
-			versym = elf_getdata(scn, NULL);
-	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &sh))
+	for (u32 i = 1; i < o->sh_cnt; i++)
+		if (o->sh[i].sh_type == SHT_GNU_versym)
+			versym = objfile_section(o, i);
+	for (u32 i = 1; i < o->sh_cnt; i++) {
+		bool is_full = o->sh[i].sh_type == SHT_SYMTAB;
+		struct bytes data;
+		struct table t;
+
+		if ((!is_full && o->sh[i].sh_type != SHT_DYNSYM) || o->sh[i].sh_entsize != sizeof(Elf64_Sym))
 			continue;
-		if (sh.sh_type == SHT_SYMTAB) {
-			has_symtab = true;
-			read_table(e, elf, scn, &sh, NULL);
-		} else if (sh.sh_type == SHT_DYNSYM) {
-			read_table(e, elf, scn, &sh, versym);
-		}
+		data = objfile_section(o, i);
+		if (!data.at || ((uintptr_t)data.at & 7))
+			continue;
+		t = (struct table){ (const void *)data.at, (u32)MIN(data.len / sizeof(Elf64_Sym), UINT32_MAX), objfile_section(o, o->sh[i].sh_link),
+				    is_full ? (struct bytes){} : versym };
+		has_symtab |= is_full;
+		vec_push(&e->tables, t);
+		read_table(e, &t);
 	}
 	return has_symtab;
 }
 
-/* Finds the build id among the notes; writes it in hexadecimal. */
-static bool build_id(Elf *elf, char *hex, size_t hex_sz)
+/* A stripped file's symbols may be elsewhere: in a file of its own, or packed into a section. The addresses in them are those of the stripped
+ * file. */
+static void read_separate(struct sym_elf *e, const char *path)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-
-	while ((scn = elf_nextscn(elf, scn))) {
-		size_t off = 0, next, name_off, desc_off;
-		Elf_Data *data;
-		GElf_Nhdr nh;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_NOTE || !(data = elf_getdata(scn, NULL)))
-			continue;
-		for (; (next = gelf_getnote(data, off, &nh, &name_off, &desc_off)) > 0; off = next) {
-			const u8 *desc = (const u8 *)data->d_buf + desc_off;
-			static const char digits[] = "0123456789abcdef";
-
-			if (nh.n_type != NT_GNU_BUILD_ID || nh.n_namesz != 4 ||
-			    memcmp((const char *)data->d_buf + name_off, "GNU", 4) != 0 || nh.n_descsz < 2 ||
-			    2 * nh.n_descsz + 1 > hex_sz)
-				continue;
-			for (u32 i = 0; i < nh.n_descsz; i++) {
-				*hex++ = digits[desc[i] >> 4];
-				*hex++ = digits[desc[i] & 15];
-			}
-			*hex = 0;
-			return true;
-		}
+	if (!debugfile_open(&e->file, path, false, &e->more[e->more_cnt])) {
+		if (read_symbols(e, &e->more[e->more_cnt++]))
+			return;
 	}
-	return false;
+	if (!debugfile_open_packed(&e->file, &e->more[e->more_cnt]))
+		read_symbols(e, &e->more[e->more_cnt++]);
 }
 
-/* A stripped file's full symbol table may be installed apart from it. The addresses in it are those of the stripped file. */
-static void read_debug_file(struct sym_elf *e)
+static int read_file(struct sym_elf *e, const char *path)
 {
-	char id[2 * 64 + 1], path[256];
+	const struct objfile *o = &e->file;
 
-	if (!build_id(e->elf, id, sizeof(id)))
-		return;
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
-	e->debug_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (e->debug_fd < 0)
-		return;
-	e->debug = elf_begin(e->debug_fd, ELF_C_READ_MMAP, NULL);
-	if (e->debug && elf_kind(e->debug) == ELF_K_ELF)
-		read_symbols(e, e->debug);
-}
-
-static int read_file(struct sym_elf *e)
-{
-	GElf_Ehdr eh;
-	size_t cnt;
-
-	e->elf = elf_begin(e->fd, ELF_C_READ_MMAP, NULL);
-	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &eh) || gelf_getclass(e->elf) != ELFCLASS64)
+	if (o->eh->e_type != ET_EXEC && o->eh->e_type != ET_DYN)
 		return -ENOEXEC;
-	if ((eh.e_type != ET_EXEC && eh.e_type != ET_DYN) || eh.e_machine != OUR_MACHINE || elf_getphdrnum(e->elf, &cnt) < 0)
-		return -ENOEXEC;
-	for (size_t i = 0; i < cnt; i++) {
-		GElf_Phdr ph;
-
-		if (gelf_getphdr(e->elf, i, &ph) && ph.p_type == PT_LOAD)
-			vec_push(&e->parts, (struct part){ ph.p_vaddr, ph.p_offset, ph.p_filesz });
-	}
+	for (u32 i = 0; i < o->ph_cnt; i++)
+		if (o->ph[i].p_type == PT_LOAD)
+			vec_push(&e->parts, (struct part){ o->ph[i].p_vaddr, o->ph[i].p_offset, o->ph[i].p_filesz });
 	if (!e->parts.cnt)
 		return -ENOEXEC;
-	if (!read_symbols(e, e->elf))
-		read_debug_file(e);
+	if (!read_symbols(e, &e->file))
+		read_separate(e, path);
 	return 0;
 }
 
 int sym_elf_open(const char *path, struct sym_elf **out)
 {
-	struct sym_elf *e;
-	int fd, err;
+	struct sym_elf *e = xzalloc(sizeof(*e));
+	int err = objfile_open(&e->file, path, 0, 0);
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOEXEC;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	e = xzalloc(sizeof(*e));
-	e->fd = fd;
-	e->debug_fd = -1;
 	arena_init(&e->arena);
-	err = read_file(e);
+	if (!err)
+		err = read_file(e, path);
 	if (err) {
 		sym_elf_free(e);
 		return err;
@@ -197,19 +141,21 @@ void sym_elf_free(struct sym_elf *e)
 {
 	if (!e)
 		return;
-	if (e->debug)
-		elf_end(e->debug);
-	if (e->elf)
-		elf_end(e->elf);
-	if (e->debug_fd >= 0)
-		close(e->debug_fd);
-	close(e->fd);
+	for (u32 i = 0; i < e->more_cnt; i++)
+		objfile_release(&e->more[i]);
+	objfile_release(&e->file);
+	vec_free(&e->tables);
 	vec_free(&e->parts);
 	vec_free(&e->syms);
 	vec_free(&e->by_name);
 	vec_free(&e->by_addr);
 	arena_release(&e->arena);
 	free(e);
+}
+
+struct objfile *sym_elf_file(struct sym_elf *e)
+{
+	return &e->file;
 }
 
 /* The better of two symbols with one name comes first: the default version, one with a known size, the global one. */
@@ -356,46 +302,33 @@ const char *sym_elf_nearest(struct sym_elf *e, const char *name)
 	return best;
 }
 
-static bool find_symbol(Elf *elf, const char *name, u64 *addr, u64 *size)
+bool sym_elf_symbol(struct sym_elf *e, const char *name, u64 *addr, u64 *size)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-	GElf_Sym sym;
+	size_t len = strlen(name);
 
-	while (elf && (scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &sh) || (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM) || !sh.sh_entsize ||
-		    !(data = elf_getdata(scn, NULL)))
-			continue;
-		for (u32 i = 0; i < sh.sh_size / sh.sh_entsize && gelf_getsym(data, (int)i, &sym); i++) {
-			u32 type = GELF_ST_TYPE(sym.st_info);
+	vec_for(t, &e->tables) {
+		for (u32 i = 0; i < t->cnt; i++) {
+			const Elf64_Sym *sym = &t->sym[i];
+			u32 type = ELF64_ST_TYPE(sym->st_info);
 			const char *s;
 
-			if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF ||
-			    sym.st_shndx == SHN_ABS || !sym.st_value)
+			if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF ||
+			    sym->st_shndx == SHN_ABS || !sym->st_value)
 				continue;
-			s = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (!s || strcspn(s, "@") != strlen(name) || strncmp(s, name, strlen(name)) != 0)
+			s = bytes_str(t->names, sym->st_name);
+			if (!s || strncmp(s, name, len) != 0 || (s[len] && s[len] != '@'))
 				continue;
-			*addr = sym.st_value;
-			*size = sym.st_size;
+			*addr = sym->st_value;
+			*size = sym->st_size;
 			return true;
 		}
 	}
 	return false;
 }
 
-bool sym_elf_symbol(struct sym_elf *e, const char *name, u64 *addr, u64 *size)
-{
-	return find_symbol(e->elf, name, addr, size) || find_symbol(e->debug, name, addr, size);
-}
-
 bool sym_elf_is_fixed(const struct sym_elf *e)
 {
-	GElf_Ehdr eh;
-
-	return gelf_getehdr(e->elf, &eh) && eh.e_type == ET_EXEC;
+	return e->file.eh->e_type == ET_EXEC;
 }
 
 bool sym_elf_offset(const struct sym_elf *e, u64 addr, u64 *off)

@@ -1,14 +1,13 @@
 /* Functions of an executable or shared library, and where they are in the file.
  *
- * Names come from .symtab, .dynsym and, when the file was stripped, from its separate debug file (found by build id under
- * /usr/lib/debug). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the
+ * Names come from .symtab, .dynsym and, when the file was stripped, from its separate debug file or .gnu_debugdata (sym/debugfile.h). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the
  * default one is meant; the others can be asked for by their full spelling.
  *
  * Uprobes want file offsets, symbols have addresses as the linker laid the file out; the program headers translate.
  */
 #pragma once
 
-#include "base/base.h"
+#include "sym/objfile.h"
 
 struct sym_elf;
 
@@ -25,6 +24,8 @@ struct sym_func {
  * nothing to run. */
 int sym_elf_open(const char *path, struct sym_elf **out);
 void sym_elf_free(struct sym_elf *e);
+/* The file itself: its sections and notes. */
+struct objfile *sym_elf_file(struct sym_elf *e);
 
 /* All functions, sorted by name, each name once (the default version). */
 const struct sym_func *sym_elf_funcs(struct sym_elf *e, u32 *cnt);
