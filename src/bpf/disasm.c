@@ -6,11 +6,16 @@ static const char *const alu_text[16] = { "+=", "-=", "*=", "/=", "|=", "&=", "<
 static const char *const jmp_text[16] = { "", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=" };
 static const char *const size_text[4] = { "u32", "u16", "u8", "u64" };
 
-static const char *const helper_names[] = {
+static const char *const helper_names[HELPER_CNT] = {
 #define HELPER_ROW(name, number) [number] = #name,
 #include "kern/helper.def"
 #undef HELPER_ROW
 };
+
+const char *helper_name(u32 number)
+{
+	return number < HELPER_CNT && helper_names[number] ? helper_names[number] : "unknown";
+}
 
 static void print_alu(const struct insn *i, struct sbuf *out)
 {

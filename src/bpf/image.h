@@ -33,7 +33,7 @@ struct image_map {
 
 /* The data map's value (an mmapable array of one entry):
  *
- *   struct data_head | shared scalars | pad to 64 | CPU 0's part | CPU 1's part | …
+ *   struct data_head | shared scalars | pad to 64 | CPU 0's part | CPU 1's part | … | counters of faults
  *
  * cpu_cnt is a power of two, so that `cpu & (cpu_cnt - 1)` indexes safely. */
 struct data_head {
@@ -42,7 +42,22 @@ struct data_head {
 	u64 lost_ctrl;     /* control records that fit neither ring */
 	u64 scratch_busy;  /* runs given up because too many programs were nested on one CPU */
 	u64 failed_stacks; /* stacks that the kernel could not take: they count as empty */
-	u64 reserved[3];
+	u64 failed_reads;  /* reads of memory that failed: what was to be read is zero */
+	u64 reserved[2];
+};
+
+/* Trouble that programs notice. Each place has a counter behind the CPUs' parts, so that nothing has to be sent: a probe that divides by zero a
+ * million times a second costs no room in the ring. run/faults.c tells about them. */
+struct fault {
+	struct span span;
+	const char *text;   /* NULL: what strerror() says of the helper's result */
+	const char *helper; /* the kernel's function that failed, or NULL */
+	u32 off;            /* of its struct fault_count in the data map */
+};
+
+struct fault_count {
+	u64 cnt;
+	s64 err; /* the helper's last result */
 };
 
 struct data_layout {
@@ -99,6 +114,7 @@ struct image {
 	vec(struct image_map) maps;
 	vec(struct image_prog) progs;
 	vec(struct rec *) recs;
+	vec(struct fault) faults;
 	struct data_layout data;
 	u8 *const_data; /* literals and tables: the value of MAP_IDX_CONST */
 	u32 const_sz, const_cap;
@@ -108,5 +124,7 @@ struct image {
 
 /* Lowers, optimises and emits all units of a checked script. */
 bool image_build(struct compile *c);
+/* As the kernel's headers have it, without bpf_; a static string, the same for each number. */
+const char *helper_name(u32 number);
 /* -d ir is printed on the way (NULL: not); -d bpf from the image. */
 void image_print(const struct image *img, struct sbuf *out);

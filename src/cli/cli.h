@@ -28,7 +28,7 @@ struct cli {
 	const char *script_path; /* "-": standard input */
 	char **params;
 	u32 param_cnt;
-	bool list, check, info, no_warnings, unsafe;
+	bool list, check, info, no_warnings, warnings, unsafe;
 	const char *list_pattern;
 	u32 debug;
 	struct session_opts run;

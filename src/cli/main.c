@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 		status = list_probes(&cli, &diag);
 	} else {
 		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli.params, .param_cnt = cli.param_cnt,
-				     .config = config_defaults };
+				     .config = config_defaults, .warns_more = cli.warnings };
 
 		status = run(&cli, &c);
 		child_free(cli.run.child);

@@ -140,6 +140,11 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_DEBUG:
 		return parse_stages(optarg, &cli->debug) ? -1 : 1;
+	case OPT_WARNINGS:
+		if (cli->warnings)
+			return usage("-k can be given once: there are no further warnings");
+		cli->warnings = true;
+		return -1;
 	case OPT_NO_WARNINGS:
 		cli->no_warnings = true;
 		return -1;
@@ -216,6 +221,8 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
+	if (cli->warnings && cli->no_warnings)
+		return usage("-k and --no-warnings exclude each other");
 	if (cli->run.cmd && cli->run.pid)
 		return usage("-c and -p exclude each other");
 	if (cli->list && !cli->program && optind < argc) {

@@ -1,4 +1,6 @@
 /* Functions on maps: removal, membership, size; and clear, zero, which user space does. */
+#include <errno.h>
+
 #include "bpf/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
@@ -66,13 +68,27 @@ bad:
 	e->type = &type_error;
 }
 
+static void warn_missing(struct lower *l, struct expr *e, vreg had)
+{
+	struct ir_block *missing = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+
+	ir_br(&l->b, C_EQ, had, opnd_imm(0), missing, done);
+	ir_place(&l->b, missing);
+	lower_helper_error(l, e->span, HELPER_map_delete_elem, opnd_imm(-ENOENT), "Can't delete map element because it does not exist.");
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
 static struct val lower_delete(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct accesses *list = e->call.note;
 	vreg r = 0;
 
-	for (u32 i = 0; i < list->cnt; i++)
+	for (u32 i = 0; i < list->cnt; i++) {
 		lower_map_delete(l, list->at[i], &r);
+		if (e->call.is_statement)
+			warn_missing(l, e, r);
+	}
 	return val_reg(r);
 }
 

@@ -79,6 +79,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 		ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(-1));
 		ir_br(&l->b, C_EQ, len, opnd_imm(cap), done, bad);
 		ir_place(&l->b, bad);
+		lower_read_failed(l, read_str_helper(as), ir_alu(&l->b, IR_ADD, len, opnd_imm(1)));
 		ir_mov_to(&l->b, len, opnd_imm(0));
 		ir_jmp(&l->b, done);
 		ir_place(&l->b, done);
@@ -90,6 +91,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), size, opnd_reg(p))));
 	ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, good);
 	ir_place(&l->b, bad);
+	lower_read_failed(l, read_str_helper(as), len);
 	ir_store(&l->b, to, 0, 1, opnd_imm(0));
 	ir_mov_to(&l->b, len, opnd_imm(1));
 	ir_jmp(&l->b, good);
@@ -188,10 +190,10 @@ static void check_buf(struct check *k, struct expr *e)
 static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
-	u32 cap = e->type->cnt;
+	u32 cap = e->type->cnt, helper;
 	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8), src;
 	struct opnd len;
-	vreg to;
+	vreg to, err;
 
 	if (type_is_scalar(a->type)) {
 		src = (struct mem){ .base = lower_reg(l, a), .as = space_of_arg(l, a) };
@@ -205,8 +207,10 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 		lower_zero(l, m, e->type->size);
 	to = lower_addr(l, m);
 	ir_store(&l->b, to, 0, 4, len);
-	ir_call_of(&l->b, src.as == AS_USER ? HELPER_probe_read_user : src.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel,
-		   opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_imm(4))), len, opnd_reg(lower_addr(l, src)));
+	helper = src.as == AS_USER ? HELPER_probe_read_user : src.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel;
+	err = ir_call_of(&l->b, helper, opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_imm(4))), len, opnd_reg(lower_addr(l, src)));
+	if (src.as != AS_NONE)
+		lower_check_read(l, helper, err);
 	return val_mem(m);
 }
 

@@ -412,9 +412,10 @@ static struct val lower_join_buffer(struct lower *l, struct expr *e, const struc
 {
 	struct expr *a = e->call.args[0];
 	struct ir_block *loop = ir_block_new(l->b.f), *have = ir_block_new(l->b.f), *room = ir_block_new(l->b.f), *add = ir_block_new(l->b.f),
-			*done = ir_block_new(l->b.f);
+			*bad = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	enum addr_space as = a->type->kind == T_POINTER && a->type->as != AS_NONE ? a->type->as : AS_ANY;
 	struct mem m = *dst, slot = lower_temp(l, 8, 8);
+	u32 helper;
 	vreg arr = lower_reg(l, a), i = ir_vreg(l->b.f), used = ir_vreg(l->b.f), to = lower_addr(l, m), at, p, n;
 
 	ir_mov_to(&l->b, i, opnd_imm(0));
@@ -430,9 +431,12 @@ static struct val lower_join_buffer(struct lower *l, struct expr *e, const struc
 	ir_br(&l->b, C_UGT, used, opnd_imm(JOIN_SZ - JOIN_STR_SZ), done, room);
 	ir_place(&l->b, room);
 	at = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_ADD, to, opnd_reg(used)), opnd_imm(4));
-	n = ir_call_of(&l->b, as == AS_USER ? HELPER_probe_read_user_str : as == AS_KERNEL ? HELPER_probe_read_kernel_str : HELPER_probe_read_str,
-		       opnd_reg(at), opnd_imm(JOIN_STR_SZ), opnd_reg(p));
-	ir_br(&l->b, C_UGT, n, opnd_imm(JOIN_STR_SZ), done, add);
+	helper = as == AS_USER ? HELPER_probe_read_user_str : as == AS_KERNEL ? HELPER_probe_read_kernel_str : HELPER_probe_read_str;
+	n = ir_call_of(&l->b, helper, opnd_reg(at), opnd_imm(JOIN_STR_SZ), opnd_reg(p));
+	ir_br(&l->b, C_UGT, n, opnd_imm(JOIN_STR_SZ), bad, add);
+	ir_place(&l->b, bad);
+	lower_read_failed(l, helper, n);
+	ir_jmp(&l->b, done);
 	ir_place(&l->b, add);
 	ir_alu_to(&l->b, IR_ADD, used, used, opnd_reg(n));
 	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(1));
@@ -504,15 +508,6 @@ static void event_exit(struct session *s, const struct rec *rec, const u8 *data,
 
 	session_exit(s, rec->field_cnt && session_field(rec, data, len, 0, &bytes, &cnt) ? bytes[0] : 0);
 }
-
-/* Trouble that programs notice: sent like any record, with the place in the script. */
-
-static void event_runtime_error(struct session *s, const struct rec *rec, const u8 *data, u32 len)
-{
-	s->out.sink->report(&s->out, "runtime_error", rec->span, s->c->diag, rec->text);
-}
-
-const struct fn fn_runtime_error = { .name = "runtime error", .flags = FN_ASYNC, .event = event_runtime_error };
 
 static const struct fn rows[] = {
 	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, printf_check, printf_lower, .event = event_printf },

@@ -315,10 +315,13 @@ static vreg padded_bytes(struct lower *l, struct expr *e, struct opnd n, u32 siz
 {
 	struct val v = lower_expr(l, e, NULL);
 	struct mem copy = lower_temp(l, size, 8);
+	u32 helper = v.mem.as == AS_USER ? HELPER_probe_read_user : v.mem.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel;
+	vreg err;
 
 	lower_zero(l, copy, size);
-	ir_call_of(&l->b, v.mem.as == AS_USER ? HELPER_probe_read_user : v.mem.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel,
-		   opnd_reg(lower_addr(l, copy)), n, opnd_reg(lower_addr(l, v.mem)));
+	err = ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, copy)), n, opnd_reg(lower_addr(l, v.mem)));
+	if (v.mem.as != AS_NONE)
+		lower_check_read(l, helper, err);
 	return lower_addr(l, copy);
 }
 

@@ -138,9 +138,11 @@ static u32 read_helper(enum addr_space as)
 
 void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst)
 {
-	vreg from = lower_addr(l, src), to = lower_addr(l, dst);
+	vreg from = lower_addr(l, src), to = lower_addr(l, dst), err;
 
-	ir_call_of(&l->b, read_helper(src.as), opnd_reg(to), opnd_imm(size), opnd_reg(from));
+	err = ir_call_of(&l->b, read_helper(src.as), opnd_reg(to), opnd_imm(size), opnd_reg(from));
+	if (src.as != AS_NONE)
+		lower_check_read(l, read_helper(src.as), err);
 }
 
 static vreg extend(struct lower *l, vreg v, const struct type *t)

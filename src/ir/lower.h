@@ -143,8 +143,14 @@ vreg lower_to_bool(struct lower *l, struct opnd v);
 vreg lower_pid(struct lower *l);
 
 vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd b, struct span at);
-/* Sends a warning that names the place in the script. */
+/* A warning that names the place in the script. */
 void lower_runtime_error(struct lower *l, struct span at, const char *text);
+/* The same about a helper that failed with err; text NULL: what the error number means. */
+void lower_helper_error(struct lower *l, struct span at, u32 helper, struct opnd err, const char *text);
+/* Foreign memory was read, with this result of the helper: a negative one is counted, and with -k told. */
+void lower_check_read(struct lower *l, u32 helper, vreg result);
+/* The same where it is known to have failed. */
+void lower_read_failed(struct lower *l, u32 helper, vreg err);
 
 /* One program. */
 struct ir_func *lower_unit(struct compile *c, struct unit *u);

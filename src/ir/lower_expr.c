@@ -77,7 +77,7 @@ static void store_literal(struct lower *l, const struct expr *e, u32 size, struc
 	} else {
 		vreg from = ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, text, rounded, 8));
 
-		lower_read(l, (struct mem){ .base = from, .as = AS_KERNEL }, rounded, dst);
+		lower_read(l, (struct mem){ .base = from }, rounded, dst);
 	}
 	if (size > rounded)
 		lower_zero(l, (struct mem){ dst.base, dst.off + rounded }, size - rounded);
@@ -91,6 +91,8 @@ static void copy_text(struct lower *l, struct mem src, u32 size, struct mem dst)
 	u32 helper = src.as == AS_USER ? HELPER_probe_read_user_str : src.as == AS_ANY ? HELPER_probe_read_str : HELPER_probe_read_kernel_str;
 	vreg len = ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(size), opnd_reg(lower_addr(l, src)));
 
+	if (src.as != AS_NONE)
+		lower_check_read(l, helper, len);
 	ir_br(&l->b, C_EQ, len, opnd_imm(size), full, done);
 	ir_place(&l->b, full);
 	src.off += size - 1;

@@ -200,6 +200,8 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 		lower_copy(l, (struct mem){ .base = p }, out, m->val->size);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, missing);
+	if (l->c->warns_more)
+		lower_helper_error(l, e->span, HELPER_map_lookup_elem, opnd_imm(0), "Can't lookup map element because it does not exist.");
 	if (is_scalar)
 		ir_mov_to(&l->b, d, opnd_imm(0));
 	else

@@ -88,7 +88,7 @@ static void zero_above(struct lower *l, vreg len, u32 max)
 /* Bytes of a string field at dst; returns their count, at most the type's size. */
 static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 {
-	u32 cap = e->type->size;
+	u32 cap = e->type->size, helper;
 	struct val v;
 	vreg len = ir_vreg(l->b.f);
 	bool in_place;
@@ -104,8 +104,10 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 	if (e->kind == E_STR)
 		return ir_imm(&l->b, MIN(cap, e->str.len + 1));
 	/* From wherever it is; our own memory is kernel memory, too. */
-	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, v.mem.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str,
-						  opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
+	helper = v.mem.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str;
+	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
+	if (v.mem.as != AS_NONE)
+		lower_check_read(l, helper, len);
 	zero_above(l, len, cap);
 	/* The helper ends every copy with a NUL; a string without one was cut before, and must stay recognisable: its last byte again. */
 	if (v.mem.as == AS_NONE) {
@@ -293,13 +295,48 @@ out:
 		lower_unpin(l, fields[i]);
 }
 
+/* Faults */
+
+static u32 fault_off(struct lower *l, struct span at, const char *text, const char *helper)
+{
+	struct image *img = l->image;
+
+	/* One place may be lowered several times: for several units, or in an unrolled loop. */
+	vec_for(f, &img->faults)
+		if (f->span.src == at.src && f->span.begin == at.begin && f->span.end == at.end && f->helper == helper && f->text == text)
+			return f->off;
+	avec_push(l->c->arena, &img->faults, (struct fault){ at, text, helper, img->data.total_sz });
+	img->data.total_sz += sizeof(struct fault_count);
+	return img->data.total_sz - sizeof(struct fault_count);
+}
+
 void lower_runtime_error(struct lower *l, struct span at, const char *text)
 {
-	extern const struct fn fn_runtime_error;
-	struct rec *r = arena_new(l->c->arena, struct rec);
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, fault_off(l, at, text, NULL)), 0, 8, opnd_imm(1));
+}
 
-	r->fn = &fn_runtime_error;
-	r->span = at;
-	r->text = text;
-	lower_emit(l, r, NULL, 0);
+void lower_helper_error(struct lower *l, struct span at, u32 helper, struct opnd err, const char *text)
+{
+	vreg count = ir_mapval(&l->b, MAP_IDX_DATA, fault_off(l, at, text, helper_name(helper)));
+
+	ir_store(&l->b, count, offsetof(struct fault_count, err), 8, err);
+	ir_atomic_add(&l->b, count, 0, 8, opnd_imm(1));
+}
+
+void lower_check_read(struct lower *l, u32 helper, vreg result)
+{
+	struct ir_block *bad = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+
+	ir_br(&l->b, C_SLT, result, opnd_imm(0), bad, done);
+	ir_place(&l->b, bad);
+	lower_read_failed(l, helper, result);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
+void lower_read_failed(struct lower *l, u32 helper, vreg err)
+{
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, failed_reads)), 0, 8, opnd_imm(1));
+	if (l->c->warns_more)
+		lower_helper_error(l, l->b.span, helper, opnd_reg(err), NULL);
 }

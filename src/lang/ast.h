@@ -87,6 +87,7 @@ struct expr {
 			struct expr **args;
 			u32 arg_cnt;
 			bool has_parens;
+			bool is_statement;    /* nobody looks at its value */
 			const struct fn *fn;  /* resolve */
 			u32 suffix;           /* argN: N */
 			void *note;           /* what the function's check() keeps for its lower() */

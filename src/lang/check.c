@@ -540,6 +540,8 @@ static void check_stmt(struct check *k, struct stmt *s)
 
 	switch (s->kind) {
 	case S_EXPR:
+		if (s->expr->kind == E_CALL)
+			s->expr->call.is_statement = true;
 		check_expr(k, s->expr);
 		if (is_agg_call(s->expr) && !is_poisoned(s->expr)) {
 			check_fail(k, s->expr, E_AGGREGATION, "%s() should be assigned to a map", s->expr->call.name);

@@ -110,6 +110,7 @@ struct compile {
 	vec(struct unit *) units;
 	vec(struct map *) maps; /* in order of first use */
 	struct image *image;
+	bool warns_more;       /* -k: failed reads of memory, and of keys that are not there, are told with their place */
 	struct sbuf *ir_text; /* -d ir: the intermediate code is added here; NULL: not */
 };
 

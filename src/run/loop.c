@@ -11,6 +11,7 @@
 #include "run/symbols.h"
 
 #define LOST_REPORT_NS 1000000000ull /* at most one report of lost events in this time */
+#define FAULT_LOOK_MS 1000
 #define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time … */
 #define WAKE_RECORDS 64              /* … or for so many records, whatever is sooner */
 #define INSIST_NS 300000000ull       /* a second signal counts after this time: timeout(1) sends the first one twice */
@@ -121,6 +122,7 @@ int session_drain(struct session *s)
 {
 	int cnt = s->obj->ops->consume(s->obj, on_record, s);
 
+	faults_tell(s, false);
 	if (s->flushes)
 		out_flush(&s->out);
 	if (s->out.write_err)
@@ -182,6 +184,8 @@ void loop_run(struct loop *l)
 		{ .fd = l->pid_fd, .events = POLLIN },
 		{ .fd = symbols_fd(s->symbols), .events = POLLIN },
 	};
+	/* Faults come without an event that would wake us. */
+	int patience = s->image->faults.cnt ? FAULT_LOOK_MS : -1;
 	u64 start = 0, last_start;
 
 	for (;;) {
@@ -191,6 +195,8 @@ void loop_run(struct loop *l)
 		start = clock_ns(CLOCK_MONOTONIC);
 		cnt = session_drain(s);
 		timeout = report_lost(s);
+		if (timeout < 0)
+			timeout = patience;
 		if (caught)
 			s->exiting = true;
 		if (s->exiting || l->is_brief)

@@ -14,6 +14,9 @@ void signals_stopping(void); /* the end has begun for another reason */
 /* Handles all records that are ready. Returns how many. */
 int session_drain(struct session *s);
 
+/* Tells of faults that were not told yet, and at the end how often they were. */
+void faults_tell(struct session *s, bool is_end);
+
 struct loop {
 	struct session *s;
 	int pid_fd;    /* of the process whose end ends us, or -1 */

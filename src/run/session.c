@@ -295,6 +295,8 @@ static void report_losses(struct run *r)
 	struct session *s = &r->s;
 	const u8 *data = (const u8 *)s->head;
 
+	faults_tell(s, true);
+
 	if (s->bad_records)
 		warn_at(r, NULL, "%llu events were not what was expected and are not shown; this is a bug in sonde",
 			(unsigned long long)s->bad_records);
@@ -324,6 +326,9 @@ static void report_losses(struct run *r)
 			warn_at(r, &m->first_use, "map %s was full: updates were lost; raise max_map_keys (it has room for %u keys)",
 				m->name, m->max_entries);
 	}
+	if (s->head->failed_reads && !s->c->warns_more && !s->out.no_warnings)
+		warn_at(r, NULL, "%llu read%s of memory failed: the value%s taken as zero, or as empty; -k shows where", (unsigned long long)s->head->failed_reads,
+			s->head->failed_reads == 1 ? "" : "s", s->head->failed_reads == 1 ? " was" : "s were");
 	if (s->head->scratch_busy)
 		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
 			(unsigned long long)s->head->scratch_busy);
@@ -419,6 +424,7 @@ out:
 	if (r.pid_fd >= 0)
 		close(r.pid_fd);
 	symbols_free(r.s.symbols);
+	free(r.s.faults_told);
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
 	sbuf_release(&r.s.out.buf);

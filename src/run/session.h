@@ -25,6 +25,7 @@ struct session {
 	u64 last_lost_ns;  /* when lost events were shown */
 	bool flushes;      /* -B line: output is flushed after each batch of events */
 	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
+	bool *faults_told;       /* for each of the image's faults */
 	struct data_head *head; /* shared with the programs; NULL: the object has none */
 };
 

@@ -71,7 +71,7 @@ void vm_insn_text(const struct insn *i, char *buf, u32 sz)
 	case BPF_JMP:
 	case BPF_JMP32:
 		if (op == BPF_CALL && i->src == 0)
-			snprintf(buf, sz, "call %s", vm_helper_name(i->imm));
+			snprintf(buf, sz, "call %s", helper_name(i->imm));
 		else if (op == BPF_CALL)
 			snprintf(buf, sz, "call pc%+d", i->imm);
 		else if (op == BPF_EXIT)
@@ -203,7 +203,7 @@ static bool check_jmp(struct check *c, u32 pc, const struct insn *i)
 		if (i->src)
 			return bad(c, pc, "calls of kernel functions are not supported");
 		if (vm_helper_args(i->imm) < 0)
-			return bad(c, pc, "the interpreter has no helper %s (%d)", vm_helper_name(i->imm), i->imm);
+			return bad(c, pc, "the interpreter has no helper %s (%d)", helper_name(i->imm), i->imm);
 		return true;
 	}
 	if (op == BPF_EXIT) {

@@ -590,20 +590,9 @@ static const struct {
 	ROW(trace_printk, 2),
 };
 
-static const char *const helper_names[HELPER_CNT] = {
-#define HELPER_ROW(name, number) [number] = #name,
-#include "kern/helper.def"
-#undef HELPER_ROW
-};
-
 int vm_helper_args(u32 number)
 {
 	return number < HELPER_CNT && helpers[number].fn ? helpers[number].args : -1;
-}
-
-const char *vm_helper_name(u32 number)
-{
-	return number < HELPER_CNT && helper_names[number] ? helper_names[number] : "unknown";
 }
 
 u64 vm_helper(struct vm_run *r, u32 number, const u64 a[5])

@@ -103,7 +103,6 @@ void vm_fault_set(struct vm_fault *f, const struct vm_prog *p, u32 pc, const cha
 u64 vm_helper(struct vm_run *r, u32 number, const u64 a[5]);
 /* How many registers a helper reads, -1 if we do not have it. */
 int vm_helper_args(u32 number);
-const char *vm_helper_name(u32 number);
 
 /* map.c */
 enum vm_elem_state { VM_ELEM_FREE, VM_ELEM_LIVE, VM_ELEM_DEAD };

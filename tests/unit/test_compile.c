@@ -45,7 +45,7 @@ static void add_param(struct trial *t, const void *addr)
 static void run_compiled(struct compile *c, const struct trial *t, struct sbuf *out)
 {
 	char path[] = "/tmp/test_compile_XXXXXX";
-	struct session_opts opts = { .quiet = true, .use_vm = true, .output_path = path };
+	struct session_opts opts = { .no_warnings = true, .quiet = true, .use_vm = true, .output_path = path };
 	struct object *obj = vm_object_load(c->image, c->diag);
 	int fd = mkstemp(path);
 	struct vm_env *env;

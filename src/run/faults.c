@@ -1,0 +1,50 @@
+/* What went wrong inside of programs. They count it, each place by itself (struct fault); here it is told: the first time that it is seen, and
+ * at the end how often it was, if more than once. */
+#include "run/loop.h"
+
+#include <stdlib.h>
+
+/* The programs of other CPUs may be counting. */
+static struct fault_count read_count(const struct session *s, const struct fault *f)
+{
+	const struct fault_count *c = (const void *)((const u8 *)s->head + f->off);
+
+	return (struct fault_count){ __atomic_load_n(&c->cnt, __ATOMIC_RELAXED), __atomic_load_n(&c->err, __ATOMIC_RELAXED) };
+}
+
+static void tell(struct session *s, const struct fault *f, struct fault_count c, u64 times)
+{
+	const char *text = f->text ? f->text : strerror(abs((int)c.err));
+	struct sbuf msg = {};
+
+	sbuf_puts(&msg, text);
+	if (times > 1)
+		sbuf_printf(&msg, " (%llu times)", (unsigned long long)times);
+	if (f->helper)
+		s->out.sink->helper_error(&s->out, f->span, s->c->diag, sbuf_str(&msg), f->helper, (int)c.err);
+	else
+		s->out.sink->report(&s->out, "runtime_error", f->span, s->c->diag, sbuf_str(&msg));
+	sbuf_release(&msg);
+}
+
+void faults_tell(struct session *s, bool is_end)
+{
+	u32 n = s->image->faults.cnt;
+
+	if (!s->head || !n)
+		return;
+	if (!s->faults_told) {
+		s->faults_told = xrealloc(NULL, n * sizeof(*s->faults_told));
+		memset(s->faults_told, 0, n * sizeof(*s->faults_told));
+	}
+	for (u32 i = 0; i < n; i++) {
+		const struct fault *f = &s->image->faults.at[i];
+		struct fault_count c = read_count(s, f);
+
+		if (c.cnt && !s->faults_told[i])
+			tell(s, f, c, 1);
+		if (c.cnt > 1 && is_end)
+			tell(s, f, c, c.cnt);
+		s->faults_told[i] |= c.cnt != 0;
+	}
+}
