@@ -282,6 +282,13 @@ void lower_leave(struct lower *l)
 
 /* Statements */
 
+vreg lower_var_cut(struct lower *l, const struct var *v, vreg r)
+{
+	if (v->is_fixed && v->type->size < 8 && type_is_integral(v->type) && v->type->kind != T_BOOL)
+		return ir_ext(&l->b, v->type->is_signed ? IR_SEXT : IR_ZEXT, r, v->type->size);
+	return r;
+}
+
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 {
 	if (type_is_scalar(v->type)) {
@@ -292,10 +299,7 @@ void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 			v->in_memory = false;
 		}
 		o = lower_scalar(l, value);
-		/* A declared type cuts the value to its size; otherwise the variable's type holds every value given to it. */
-		if (v->is_fixed && v->type->size < 8 && type_is_integral(v->type) && v->type->kind != T_BOOL)
-			o = opnd_reg(ir_ext(&l->b, v->type->is_signed ? IR_SEXT : IR_ZEXT, lower_force(l, o), v->type->size));
-		ir_mov_to(&l->b, v->home, o);
+		ir_mov_to(&l->b, v->home, v->is_fixed ? opnd_reg(lower_var_cut(l, v, lower_force(l, o))) : o);
 		return;
 	}
 	if (!v->home) {
@@ -402,7 +406,7 @@ static void lower_compound(struct lower *l, struct stmt *s)
 
 	if (v->type->kind == T_POINTER && v->type->elem->size > 1)
 		rhs = opnd_reg(ir_alu(&l->b, IR_MUL, lower_force(l, rhs), opnd_imm(v->type->elem->size)));
-	ir_mov_to(&l->b, v->home, opnd_reg(lower_arith(l, op, opnd_reg(v->home), rhs, s->span)));
+	ir_mov_to(&l->b, v->home, opnd_reg(lower_var_cut(l, v, lower_arith(l, op, opnd_reg(v->home), rhs, s->span))));
 }
 
 static void lower_if(struct lower *l, struct stmt *s)

@@ -89,6 +89,8 @@ void lower_unpin(struct lower *l, struct expr *e);
 void lower_pin_to(struct lower *l, struct expr *e, struct val v);
 
 /* Variables: gives one a value, or the one that it has when it was only declared. */
+/* A declared type cuts what a variable is given to its size; otherwise the variable's type holds every value. */
+vreg lower_var_cut(struct lower *l, const struct var *v, vreg r);
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value);
 void lower_var_init(struct lower *l, struct var *v);
 

@@ -626,8 +626,7 @@ static struct val lower_incdec(struct lower *l, struct expr *e)
 	old = ir_vreg(l->b.f);
 	ir_mov_to(&l->b, old, opnd_reg(v->home));
 	new = ir_alu(&l->b, IR_ADD, old, opnd_imm(step));
-	if (v->is_fixed && v->type->size < 8 && type_is_integral(v->type))
-		new = ir_ext(&l->b, v->type->is_signed ? IR_SEXT : IR_ZEXT, new, v->type->size);
+	new = lower_var_cut(l, v, new);
 	ir_mov_to(&l->b, v->home, opnd_reg(new));
 	return val_reg(e->incdec.is_post ? old : new);
 }

@@ -179,6 +179,9 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 	}
 	if (!i->b.is_imm)
 		return;
+	/* The machine takes the low six bits of a count; of a constant, the verifier takes no more than those. */
+	if (i->op == IR_SHL || i->op == IR_SHR || i->op == IR_SAR)
+		i->b.imm &= 63;
 	b = i->b.imm;
 	if (b == 0 && (i->op == IR_ADD || i->op == IR_SUB || i->op == IR_OR || i->op == IR_XOR || i->op == IR_SHL || i->op == IR_SHR ||
 		       i->op == IR_SAR)) {

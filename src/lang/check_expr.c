@@ -101,8 +101,8 @@ static u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
 	case BIN_AND: return a & b;
 	case BIN_OR: return a | b;
 	case BIN_XOR: return a ^ b;
-	case BIN_SHL: return b > 63 ? 0 : a << b;
-	case BIN_SHR: return b > 63 ? 0 : a >> b;
+	case BIN_SHL: return a << (b & 63); /* as the machine does it */
+	case BIN_SHR: return a >> (b & 63);
 	case BIN_EQ: return a == b;
 	case BIN_NE: return a != b;
 	case BIN_LT: return is_signed ? (s64)a < (s64)b : a < b;
