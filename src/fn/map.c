@@ -176,7 +176,7 @@ static bool check_map_arg(struct check *k, struct expr *e)
 	if (!a->map.map) {
 		if (k->is_last) {
 			check_fail(k, a, E_UNDEFINED_VARIABLE, "Undefined map: %s", a->map.name);
-			diag_hint(k->c->diag, "nothing is ever assigned to it");
+			compile_hint_undefined(k->c);
 		}
 		e->type = k->is_last ? &type_error : &type_none;
 		return false;

@@ -82,7 +82,7 @@ static void check_print(struct check *k, struct expr *e)
 	if (is_map && !a->map.map) {
 		if (k->is_last) {
 			check_fail(k, a, E_UNDEFINED_VARIABLE, "Undefined map: %s", a->map.name);
-			diag_hint(k->c->diag, "nothing is ever assigned to it");
+			compile_hint_undefined(k->c);
 			e->type = &type_error;
 		}
 		return;

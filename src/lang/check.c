@@ -2,6 +2,14 @@
 
 #include "probe/provider.h"
 
+void compile_hint_undefined(struct compile *c)
+{
+	if (c->missing)
+		diag_hint(c->diag, "nothing that exists on this machine assigns to it; there is no %s", c->missing);
+	else
+		diag_hint(c->diag, "nothing is ever assigned to it");
+}
+
 struct map *compile_map(struct compile *c, const char *name)
 {
 	vec_for(m, &c->maps)
@@ -694,7 +702,7 @@ static void check_maps(struct compile *c)
 			continue;
 		} else if (!m->val) {
 			diag_error(c->diag, m->first_use, E_UNDEFINED_VARIABLE, "Undefined map: %s", m->name);
-			diag_hint(c->diag, "nothing is ever assigned to it");
+			compile_hint_undefined(c);
 		} else if (m->has_key && !m->key && !c->diag->error_cnt) {
 			diag_error(c->diag, m->first_use, E_KEY_MISMATCH, "the key of %s is never given", m->name);
 		} else {

@@ -111,6 +111,7 @@ struct compile {
 	vec(struct map *) maps; /* in order of first use */
 	struct image *image;
 	bool warns_more;       /* -k: failed reads of memory, and of keys that are not there, are told with their place */
+	const char *missing;   /* probes that nothing matched and missing_probes allows, as "kprobe:a, kprobe:b"; NULL: none */
 	struct sbuf *ir_text; /* -d ir: the intermediate code is added here; NULL: not */
 };
 
@@ -131,6 +132,9 @@ static inline struct type_source *compile_types(const struct compile *c)
 }
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
+
+/* The hint to the error that a map is not defined. */
+void compile_hint_undefined(struct compile *c);
 
 /* -d ast and -d types */
 void lang_print(const struct compile *c, struct sbuf *out);

@@ -87,6 +87,8 @@ static void no_match(struct compile *c, const struct site_sink *sink, const stru
 	const char *rest = probe_rest(c->arena, ap);
 	const char *reason = sink->why ? arena_printf(c->arena, " %s.", sink->why) : "";
 
+	if (c->config.missing_probes != MISSING_ERROR)
+		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", p->name, rest);
 	switch (c->config.missing_probes) {
 	case MISSING_ERROR:
 		diag_error(c->diag, ap->span, E_NO_MATCH, "No matches for %s %s.%s", p->name, rest, reason);
