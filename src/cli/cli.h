@@ -23,7 +23,10 @@ extern const u32 option_cnt;
 
 enum debug_stage { DEBUG_AST = 1, DEBUG_TYPES = 2, DEBUG_IR = 4, DEBUG_BPF = 8 };
 
+enum cli_mode { MODE_RUN, MODE_FORMAT };
+
 struct cli {
+	enum cli_mode mode;
 	const char *program;     /* -e */
 	const char *script_path; /* "-": standard input */
 	char **params;
@@ -41,3 +44,9 @@ void help_print(struct sbuf *out);
 /* A page of the reference, from the tables; false if there is no such page. */
 bool doc_print(const char *page, struct sbuf *out);
 int info_print(void);
+/* --fmt: lays scripts out anew; returns the exit status. */
+int fmt_run(const struct cli *cli);
+/* The script's text: -e, a file, or standard input. False: reported. */
+bool read_script(const struct cli *cli, struct compile *c, u32 *src);
+/* Prints what was found wrong. */
+void show_diag(const struct diag *d, enum diag_level level);

@@ -33,7 +33,7 @@ static void show(struct sbuf *text, FILE *to)
 	sbuf_reset(text);
 }
 
-static void show_diag(const struct diag *d, enum diag_level level)
+void show_diag(const struct diag *d, enum diag_level level)
 {
 	struct sbuf b = {};
 
@@ -70,8 +70,7 @@ static bool hides_kframe(void *self, u64 addr)
 	return kallsyms_find(addr, &sym) && (str_starts(sym.name, "__bpf_trace_") || str_starts(sym.name, "__traceiter_"));
 }
 
-/* The script's text: -e, a file, or standard input. */
-static bool read_script(const struct cli *cli, struct compile *c, u32 *src)
+bool read_script(const struct cli *cli, struct compile *c, u32 *src)
 {
 	const char *name = "stdin";
 	char *text = NULL;
@@ -214,6 +213,8 @@ int main(int argc, char **argv)
 		return status;
 	if (cli.info)
 		return info_print();
+	if (cli.mode == MODE_FORMAT)
+		return fmt_run(&cli);
 	arena_init(&arena);
 	diag_init(&diag, &arena);
 	if (cli.list && !cli.program && !cli.script_path) {

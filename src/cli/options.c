@@ -92,6 +92,22 @@ static enum option_id by_letter(int got)
 	return OPT_FIRST;
 }
 
+static int take_mode(struct cli *cli, const char *word)
+{
+	static const struct {
+		const char *word;
+		enum cli_mode mode;
+	} modes[] = { { "format", MODE_FORMAT } };
+
+	for (u32 i = 0; i < ARRAY_CNT(modes); i++) {
+		if (str_eq(word, modes[i].word)) {
+			cli->mode = modes[i].mode;
+			return -1;
+		}
+	}
+	return usage("--mode takes format");
+}
+
 /* One option; -1 to go on. */
 static int take_option(struct cli *cli, enum option_id id)
 {
@@ -132,6 +148,11 @@ static int take_option(struct cli *cli, enum option_id id)
 	case OPT_CHECK:
 		cli->check = true;
 		return -1;
+	case OPT_FMT:
+		cli->mode = MODE_FORMAT;
+		return -1;
+	case OPT_MODE:
+		return take_mode(cli, optarg);
 	case OPT_DRY_RUN:
 		cli->run.dry_run = true;
 		return -1;
@@ -231,7 +252,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 			cli->script_path = argv[optind++];
 		else
 			cli->list_pattern = argv[optind++];
-	} else if (!cli->program && !cli->list && !cli->info) {
+	} else if (!cli->program && !cli->list && !cli->info && cli->mode != MODE_FORMAT) {
 		if (optind >= argc)
 			return usage("there is no program to run");
 		cli->script_path = argv[optind++];

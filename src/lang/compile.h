@@ -103,6 +103,7 @@ struct compile {
 	struct config config;
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
+	bool parse_only; /* --fmt: nothing but the source itself is read, and macros stay */
 	struct script *script;
 	struct type_source *script_types; /* what the script defines, and behind it target->types; NULL: it defines nothing */
 	vec(struct site) sites;

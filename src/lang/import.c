@@ -112,6 +112,8 @@ static void import_path(struct parser *p, const char *name, struct span at)
 {
 	struct stat st;
 
+	if (p->c->parse_only)
+		return;
 	if (stat(name, &st)) {
 		refuse(p, at, name, strerror(errno));
 		return;

@@ -229,7 +229,10 @@ static void c_definition(struct parser *p)
 		p->c->script_types = ctypes_source(*p->ctypes);
 	}
 	cstream_init(&s, p->cpp, &p->lex);
+	/* Types of the kernel are not known here, and do not matter. */
+	p->diag->muted = p->c->parse_only;
 	ctypes_parse(*p->ctypes, &s);
+	p->diag->muted = false;
 	p->lex.pos = s.at;
 	p->lex.reported = s.lex.reported;
 	p->lex.cut_short = s.lex.cut_short;
@@ -626,10 +629,12 @@ bool lang_parse(struct compile *c, u32 src)
 		cpp_predefine(&cpp, "BPFTRACE_HAVE_BTF", 1);
 	imports_add(&p, src);
 	parse_items(&p, src);
-	if (ctypes)
+	if (ctypes && !c->parse_only)
 		ctypes_finish(ctypes);
 	if (gave_up(&p))
 		diag_error_nowhere(c->diag, E_SYNTAX, "too many errors: the rest of the script was not read");
+	if (c->parse_only)
+		return c->diag->error_cnt == p.errors_before;
 	if (c->diag->error_cnt == p.errors_before && !p.script->probes.cnt) {
 		diag_error_nowhere(c->diag, E_EMPTY_SCRIPT, "the script has no probe");
 		diag_hint(c->diag, "the shortest one is: begin { printf(\"hello\\n\"); }");
