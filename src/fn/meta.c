@@ -8,68 +8,55 @@ static struct val never_lowered(struct lower *l, struct expr *e, const struct me
 	BUG("%s() is a constant", e->call.name);
 }
 
-/* The call becomes its answer. */
-static void answer(struct expr *e, bool is)
+/* The call becomes its answer. Types grow until the last round, so that it is asked again in each. */
+static void answer(struct check *k, struct expr *e, bool is)
 {
-	struct span span = e->span;
+	struct expr *question = check_keep(k, e);
 
-	*e = (struct expr){ .kind = E_BOOL, .span = span, .type = &type_bool };
+	*e = (struct expr){ .kind = E_BOOL, .span = e->span, .type = &type_bool, .unfolded = question };
 	e->num.value = is;
-}
-
-/* Types grow until the last round: an answer before that could be wrong, and would stay. */
-static const struct expr *subject(struct check *k, struct expr *e)
-{
-	e->type = &type_bool;
-	return k->is_last ? e->call.args[0] : NULL;
 }
 
 static void check_is_array(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, a->type->kind == T_ARRAY);
+	answer(k, e, a->type->kind == T_ARRAY);
 }
 
 static void check_is_integer(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, a->type->kind == T_INT);
+	answer(k, e, a->type->kind == T_INT);
 }
 
 static void check_is_unsigned(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, a->type->kind == T_INT && !a->type->is_signed);
+	answer(k, e, a->type->kind == T_INT && !a->type->is_signed);
 }
 
 static void check_is_literal(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, expr_is_int(a) || a->kind == E_STR);
+	answer(k, e, expr_is_int(a) || a->kind == E_STR);
 }
 
 static void check_is_ptr(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, a->type->kind == T_POINTER);
+	answer(k, e, a->type->kind == T_POINTER);
 }
 
 static void check_is_str(struct check *k, struct expr *e)
 {
-	const struct expr *a = subject(k, e);
+	const struct expr *a = e->call.args[0];
 
-	if (a)
-		answer(e, a->type->kind == T_STRING);
+	answer(k, e, a->type->kind == T_STRING);
 }
 
 static const struct fn rows[] = {

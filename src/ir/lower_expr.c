@@ -114,7 +114,7 @@ static bool has_dirty_tail(const struct expr *e)
 	case E_FIELD:
 		return e->field.base->type->kind == T_TUPLE;
 	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_UNARY: case E_BINARY: case E_TERNARY: case E_INDEX: case E_TUPLE:
-	case E_INCDEC: case E_SIZEOF:
+	case E_INCDEC: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
 		break;
 	}
 	return false;
@@ -167,7 +167,7 @@ static void convert(struct lower *l, struct mem src, const struct type *from, st
 		return;
 	}
 	for (u32 i = 0; i < to->member_cnt; i++) {
-		const struct member *f = &from->members[i], *m = &to->members[i];
+		const struct member *f = type_tuple_member(from, to, i), *m = &to->members[i];
 
 		if (m->off > at)
 			lower_zero(l, (struct mem){ dst.base, dst.off + at }, m->off - at);
@@ -186,12 +186,21 @@ static bool is_pinned(const struct lower *l, const struct expr *e)
 	return false;
 }
 
+static bool has_order_of(const struct expr *e, const struct type *t)
+{
+	for (u32 i = 0; e->tuple.names && i < e->tuple.cnt; i++)
+		if (!str_eq(e->tuple.names[i], t->members[i].name))
+			return false;
+	return true;
+}
+
 /* Tuples: the members, and zeroes between them. */
 static void store_tuple(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	u32 at = 0;
 
-	if (e->kind != E_TUPLE || is_pinned(l, e)) {
+	/* A record whose fields stand in another order is evaluated in its own. */
+	if (e->kind != E_TUPLE || is_pinned(l, e) || !has_order_of(e, t)) {
 		convert(l, lower_mem(l, e), e->type, dst, t);
 		return;
 	}
@@ -477,7 +486,7 @@ static struct val lower_unary(struct lower *l, struct expr *e)
 
 		return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
 	}
-	case UN_ADDR:
+	case UN_ADDR: case UN_COMPTIME:
 		break;
 	}
 	BUG("unary operator %d", e->unary.op);
@@ -738,7 +747,7 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
 		l->b.span = at;
 		return e->block.value ? lower_expr(l, e->block.value, dst) : val_none();
 	}
-	case E_PARAM: case E_SIZEOF:
+	case E_PARAM: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
 		break;
 	}
 	BUG("expression of kind %d was not resolved", e->kind);

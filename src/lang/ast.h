@@ -12,7 +12,7 @@ struct var;
 struct expr;
 struct stmt;
 
-enum unary_op { UN_NEG, UN_NOT, UN_BITNOT, UN_DEREF, UN_ADDR };
+enum unary_op { UN_NEG, UN_NOT, UN_BITNOT, UN_DEREF, UN_ADDR, UN_COMPTIME };
 
 enum binary_op {
 	BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_MOD,
@@ -29,11 +29,13 @@ static inline bool binary_is_compare(enum binary_op op)
 	return op >= BIN_EQ && op <= BIN_GE;
 }
 
-/* A type as written: `struct foo *[4]`, `uint8`, `string[64]`. */
+/* A type as written: `struct foo *[4]`, `uint8`, `string[64]`, `typeof($x)*`. */
 struct type_ref {
 	struct span span;
 	const char *keyword; /* "struct", "union", "enum" or "" */
-	const char *name;
+	const char *name;    /* NULL: typeof, of one of these two */
+	struct type_ref *of_type;
+	struct expr *of_expr;
 	struct type_suffix {
 		bool is_array; /* else a star */
 		bool has_len;
@@ -57,9 +59,12 @@ enum expr_kind {
 	E_CAST,
 	E_FIELD,   /* a.b, a->b */
 	E_INDEX,   /* a[i] */
-	E_TUPLE,   /* (a, b): also what several keys become */
+	E_TUPLE,   /* (a, b): also what several keys become; (x = a, y = b), a record */
 	E_INCDEC,  /* ++x, x++, … */
 	E_SIZEOF,
+	E_OFFSETOF,
+	E_TYPEINFO,
+	E_TYPEOF,  /* typeof(x) where a value would stand: the argument of a macro */
 	E_BLOCK,   /* { statements; value }: also what a macro's call becomes */
 };
 
@@ -67,6 +72,7 @@ struct expr {
 	enum expr_kind kind;
 	struct span span;
 	const struct type *type; /* NULL until checked */
+	struct expr *unfolded;   /* what became this constant, if that depends on types that may still grow; see check_expr() */
 	union {
 		struct {
 			u64 value;
@@ -113,6 +119,7 @@ struct expr {
 		} binary;
 		struct {
 			struct expr *cond, *yes, *no;
+			bool is_comptime; /* cond is a constant, and only the branch that it chooses exists */
 		} ternary;
 		struct {
 			struct type_ref *to;
@@ -130,6 +137,7 @@ struct expr {
 		} index;
 		struct {
 			struct expr **elems;
+			const char **names; /* a record's; NULL: a tuple */
 			u32 cnt;
 		} tuple;
 		struct {
@@ -139,7 +147,9 @@ struct expr {
 		struct {
 			struct type_ref *ref; /* one of the two */
 			struct expr *a;
-		} size_of;
+			const char **path; /* E_OFFSETOF: the members, from the outermost on */
+			u32 path_cnt;
+		} of; /* E_SIZEOF, E_OFFSETOF, E_TYPEINFO; E_TYPEOF (ref only) */
 		struct {
 			struct block *body;
 			struct expr *value; /* NULL: it has none */
@@ -189,6 +199,7 @@ struct stmt {
 			struct expr *cond;
 			struct block *yes;
 			struct block *no; /* may be NULL */
+			bool is_comptime;
 		} if_;
 		struct block *block;
 		struct {

@@ -23,6 +23,7 @@ struct check {
 	u32 dead;        /* inside of so many branches whose condition is known to be false */
 	u32 max_strlen;
 	u32 loops;       /* inside of so many loops */
+	bool saw_unknown; /* the value of a map was asked for that nothing was assigned to yet */
 };
 
 #define check_arena(k) ((k)->c->arena)
@@ -32,6 +33,21 @@ void check_expr(struct check *k, struct expr *e);
 void check_value(struct check *k, struct expr *e);
 /* { statements; value } */
 void check_block_expr(struct check *k, struct expr *e);
+/* check_const.c: each becomes a constant. */
+void check_sizeof(struct check *k, struct expr *e);
+void check_offsetof(struct check *k, struct expr *e);
+void check_typeinfo(struct check *k, struct expr *e);
+void check_comptime(struct check *k, struct expr *e);
+/* Which branch of an `if comptime` exists. Unknown: an error was reported, or more rounds are needed. */
+enum comptime_choice { COMPTIME_UNKNOWN, COMPTIME_YES, COMPTIME_NO };
+enum comptime_choice check_comptime_cond(struct check *k, struct expr *cond);
+void check_comptime_if(struct check *k, struct expr *e);
+/* A copy of e, for the `unfolded` of the constant that it becomes. */
+struct expr *check_keep(struct check *k, const struct expr *e);
+/* A op b in 64 bits; is_signed is for comparisons. */
+u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed);
+/* A hint after "no field named …". */
+void check_suggest_field(struct check *k, const struct type *t, const char *name);
 /* Usable as a condition. */
 void check_cond(struct check *k, struct expr *e);
 void check_call(struct check *k, struct expr *e);
@@ -49,6 +65,8 @@ const struct type *check_type_ref(struct check *k, const struct type_ref *ref);
 const struct type *type_join(struct arena *a, const struct type *x, const struct type *y);
 /* A literal's flexible type settled: what a variable or key made from it has. */
 const struct type *type_settle(const struct type *t);
+/* The same for each element of a tuple. */
+const struct type *type_settle_deep(struct arena *a, const struct type *t);
 
 /* Reports and poisons. */
 void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);

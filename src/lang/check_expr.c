@@ -90,7 +90,7 @@ static void check_param(struct check *k, struct expr *e)
 	}
 }
 
-static u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
+u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
 {
 	switch (op) {
 	case BIN_ADD: return a + b;
@@ -122,6 +122,18 @@ static void become_bool(struct expr *e, bool v)
 
 	*e = (struct expr){ .kind = E_BOOL, .span = span, .type = &type_bool };
 	e->num.value = v;
+}
+
+/* What is computed from a provisional constant is provisional, too. */
+static void fold(struct check *k, struct expr *e, const struct expr *a, const struct expr *b, u64 value, bool negative, bool is_bool)
+{
+	struct expr *question = a->unfolded || (b && b->unfolded) ? check_keep(k, e) : NULL;
+
+	if (is_bool)
+		become_bool(e, value);
+	else
+		expr_become_int(e, value, negative);
+	e->unfolded = question;
 }
 
 static void bad_operand(struct check *k, struct expr *e, const struct type *t)
@@ -156,7 +168,7 @@ static void check_int_binary(struct check *k, struct expr *e)
 
 	if (op == BIN_LAND || op == BIN_LOR) {
 		if (expr_is_int(a) && expr_is_int(b))
-			become_bool(e, fold_binary(op, a->num.value, b->num.value, false));
+			fold(k, e, a, b, fold_binary(op, a->num.value, b->num.value, false), false, true);
 		else
 			e->type = &type_bool;
 		return;
@@ -165,11 +177,11 @@ static void check_int_binary(struct check *k, struct expr *e)
 		u64 v = fold_binary(op, a->num.value, b->num.value, is_signed);
 
 		if (binary_is_compare(op))
-			become_bool(e, v);
+			fold(k, e, a, b, v, false, true);
 		else if (a->type->is_flexible && b->type->is_flexible) /* neither is negative: above INT64_MAX the result is unsigned */
-			expr_become_int(e, v, op == BIN_SUB && a->num.value < b->num.value);
+			fold(k, e, a, b, v, op == BIN_SUB && a->num.value < b->num.value, false);
 		else
-			expr_become_int(e, v, (op == BIN_SUB || is_signed) && (s64)v < 0);
+			fold(k, e, a, b, v, (op == BIN_SUB || is_signed) && (s64)v < 0, false);
 		return;
 	}
 	e->binary.common = type_int(8, is_signed);
@@ -245,6 +257,10 @@ static void check_unary(struct check *k, struct expr *e)
 {
 	struct expr *a = e->unary.a;
 
+	if (e->unary.op == UN_COMPTIME) {
+		check_comptime(k, e);
+		return;
+	}
 	check_value(k, a);
 	if (is_poisoned(a)) {
 		e->type = &type_error;
@@ -257,7 +273,7 @@ static void check_unary(struct check *k, struct expr *e)
 		if (a->kind == E_INT) {
 			u64 v = -a->num.value;
 
-			expr_become_int(e, v, !a->num.negative && (s64)v < 0);
+			fold(k, e, a, NULL, v, !a->num.negative && (s64)v < 0, false);
 		} else {
 			e->type = &type_s64;
 		}
@@ -266,7 +282,7 @@ static void check_unary(struct check *k, struct expr *e)
 		if (!type_is_integral(a->type))
 			goto bad;
 		if (a->kind == E_INT)
-			expr_become_int(e, ~a->num.value, (s64)~a->num.value < 0);
+			fold(k, e, a, NULL, ~a->num.value, (s64)~a->num.value < 0, false);
 		else
 			e->type = type_int(8, a->type->is_signed);
 		return;
@@ -274,7 +290,7 @@ static void check_unary(struct check *k, struct expr *e)
 		if (!type_is_integral(a->type) && a->type->kind != T_POINTER)
 			goto bad;
 		if (expr_is_int(a))
-			become_bool(e, !a->num.value);
+			fold(k, e, a, NULL, !a->num.value, false, true);
 		else
 			e->type = &type_bool;
 		return;
@@ -289,6 +305,8 @@ static void check_unary(struct check *k, struct expr *e)
 				diag_hint(k->c->diag, "cast it to a pointer to a type with a size: *(uint64 *)…");
 		}
 		return;
+	case UN_COMPTIME:
+		return;
 	case UN_ADDR:
 		check_fail(k, e, E_UNSUPPORTED, "the address-of operator is not supported yet");
 		return;
@@ -302,6 +320,10 @@ static void check_ternary(struct check *k, struct expr *e)
 {
 	struct expr *yes = e->ternary.yes, *no = e->ternary.no;
 
+	if (e->ternary.is_comptime) {
+		check_comptime_if(k, e);
+		return;
+	}
 	check_cond(k, e->ternary.cond);
 	check_expr(k, yes);
 	check_expr(k, no);
@@ -349,7 +371,7 @@ static void check_cast(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
 }
 
-static void suggest_field(struct check *k, const struct type *t, const char *name)
+void check_suggest_field(struct check *k, const struct type *t, const char *name)
 {
 	const char **names = arena_alloc(check_arena(k), (t->member_cnt + 1) * sizeof(*names)), *near;
 	u32 cnt = 0;
@@ -402,7 +424,15 @@ static void check_field(struct check *k, struct expr *e)
 		char *end;
 		unsigned long n = strtoul(e->field.name, &end, 10);
 
-		if (*end || n >= t->member_cnt) {
+		if (type_is_record(t)) {
+			for (n = 0; n < t->member_cnt && !str_eq(t->members[n].name, e->field.name);)
+				n++;
+			if (n == t->member_cnt) {
+				check_fail(k, e, E_UNKNOWN_FIELD, "the record %s has no field named '%s'", type_str(check_arena(k), t), e->field.name);
+				check_suggest_field(k, t, e->field.name);
+				return;
+			}
+		} else if (*end || n >= t->member_cnt) {
 			check_fail(k, e, E_UNKNOWN_FIELD, "the tuple %s has no element .%s", type_str(check_arena(k), t), e->field.name);
 			return;
 		}
@@ -424,7 +454,7 @@ static void check_field(struct check *k, struct expr *e)
 
 		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'",
 			   is_args ? k->c->sites.at[k->unit->site_first].name : type_str(check_arena(k), t), e->field.name);
-		suggest_field(k, t, e->field.name);
+		check_suggest_field(k, t, e->field.name);
 		return;
 	}
 	e->field.derefs = derefs;
@@ -462,6 +492,8 @@ static void check_index(struct check *k, struct expr *e)
 		}
 	} else if (t->kind == T_POINTER && t->elem->kind != T_VOID) {
 		e->type = t->elem;
+	} else if (type_is_record(t)) {
+		check_fail(k, e, E_BAD_OPERAND, "the fields of a record have names: write .%s", t->members[0].name);
 	} else if (t->kind == T_TUPLE && !expr_is_int(i)) {
 		check_fail(k, i, E_TYPE_MISMATCH, "which element of a tuple is meant must be a literal: its elements differ in type");
 		e->type = &type_error;
@@ -541,7 +573,7 @@ static void check_tuple(struct check *k, struct expr *e)
 		}
 		elems[i] = e->tuple.elems[i]->type;
 	}
-	e->type = bad ? &type_error : type_tuple(check_arena(k), elems, NULL, e->tuple.cnt);
+	e->type = bad ? &type_error : type_tuple(check_arena(k), elems, e->tuple.names, e->tuple.cnt);
 }
 
 static void check_map_read(struct check *k, struct expr *e)
@@ -554,6 +586,7 @@ static void check_map_read(struct check *k, struct expr *e)
 	m = e->map.map;
 	if (!m->val) {
 		/* Assigned further down, perhaps: an integer until then. Reported at the end if never. */
+		k->saw_unknown = true;
 		e->type = &type_s64;
 		return;
 	}
@@ -571,6 +604,8 @@ static void check_map_read(struct check *k, struct expr *e)
 
 void check_expr(struct check *k, struct expr *e)
 {
+	if (e->unfolded)
+		*e = *e->unfolded;
 	e->type = NULL;
 	switch (e->kind) {
 	case E_INT:
@@ -625,23 +660,19 @@ void check_expr(struct check *k, struct expr *e)
 	case E_BLOCK:
 		check_block_expr(k, e);
 		break;
-	case E_SIZEOF: {
-		const struct type *t;
-
-		if (e->size_of.ref) {
-			t = check_type_ref(k, e->size_of.ref);
-		} else {
-			check_expr(k, e->size_of.a);
-			t = e->size_of.a->type;
-		}
-		if (t->kind == T_ERROR)
-			e->type = &type_error;
-		else {
-			expr_become_int(e, type_complete(t)->size, false);
-			e->type = &type_u64;
-		}
+	case E_SIZEOF:
+		check_sizeof(k, e);
 		break;
-	}
+	case E_OFFSETOF:
+		check_offsetof(k, e);
+		break;
+	case E_TYPEINFO:
+		check_typeinfo(k, e);
+		break;
+	case E_TYPEOF:
+		check_fail(k, e, E_NO_VALUE, "a type is no value");
+		diag_hint(k->c->diag, "typeof is for casts, 'let', sizeof and the arguments of macros");
+		break;
 	}
 	BUG_ON(!e->type);
 }

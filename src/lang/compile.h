@@ -148,6 +148,8 @@ struct block *block_copy(struct arena *a, const struct block *b);
  * statement after it was copied, and may change the names that it declares. */
 struct copy_hooks {
 	struct expr *(*replace)(const struct expr *e, void *arg); /* NULL: copy it */
+	struct type_ref *(*replace_type)(const struct type_ref *ref, void *arg); /* the same for types */
+	const char *(*replace_member)(const char *name, void *arg);               /* and the members of an offsetof */
 	void (*declare)(struct stmt *s, void *arg);
 	void *arg;
 };

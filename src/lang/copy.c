@@ -20,6 +20,25 @@ static struct expr **exprs_copy(struct arena *a, struct expr **list, u32 cnt)
 	return copy;
 }
 
+/* What has an expression in it is not shared. */
+static struct type_ref *type_ref_copy(struct arena *a, struct type_ref *ref)
+{
+	struct type_ref *c;
+
+	if (!ref)
+		return NULL;
+	c = hooks ? hooks->replace_type(ref, hooks->arg) : NULL;
+	if (c)
+		return c;
+	if (ref->name)
+		return ref;
+	c = arena_new(a, struct type_ref);
+	*c = *ref;
+	c->of_type = type_ref_copy(a, ref->of_type);
+	c->of_expr = expr_copy(a, ref->of_expr);
+	return c;
+}
+
 struct expr *expr_copy(struct arena *a, const struct expr *e)
 {
 	struct expr *c;
@@ -53,6 +72,7 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 		c->ternary.no = expr_copy(a, e->ternary.no);
 		break;
 	case E_CAST:
+		c->cast.to = type_ref_copy(a, e->cast.to);
 		c->cast.a = expr_copy(a, e->cast.a);
 		break;
 	case E_FIELD:
@@ -68,8 +88,12 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 	case E_INCDEC:
 		c->incdec.target = expr_copy(a, e->incdec.target);
 		break;
-	case E_SIZEOF:
-		c->size_of.a = expr_copy(a, e->size_of.a);
+	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		c->of.ref = type_ref_copy(a, e->of.ref);
+		c->of.a = expr_copy(a, e->of.a);
+		c->of.path = arena_alloc(a, e->of.path_cnt * sizeof(*c->of.path));
+		for (u32 i = 0; i < e->of.path_cnt; i++)
+			c->of.path[i] = hooks ? hooks->replace_member(e->of.path[i], hooks->arg) : e->of.path[i];
 		break;
 	case E_BLOCK:
 		c->block.body = block_copy(a, e->block.body);
@@ -93,6 +117,7 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 		c->assign.value = expr_copy(a, s->assign.value);
 		break;
 	case S_LET:
+		c->let.type = type_ref_copy(a, s->let.type);
 		c->let.value = expr_copy(a, s->let.value);
 		break;
 	case S_IF:
@@ -129,6 +154,14 @@ struct block *block_copy(struct arena *a, const struct block *b)
 	return c;
 }
 
+static void type_ref_walk(struct type_ref *ref, void (*fn)(struct expr *e, void *arg), void *arg)
+{
+	if (!ref || ref->name)
+		return;
+	type_ref_walk(ref->of_type, fn, arg);
+	expr_walk(ref->of_expr, fn, arg);
+}
+
 void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 {
 	if (!e)
@@ -157,6 +190,7 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 		expr_walk(e->ternary.no, fn, arg);
 		break;
 	case E_CAST:
+		type_ref_walk(e->cast.to, fn, arg);
 		expr_walk(e->cast.a, fn, arg);
 		break;
 	case E_FIELD:
@@ -173,8 +207,9 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 	case E_INCDEC:
 		expr_walk(e->incdec.target, fn, arg);
 		break;
-	case E_SIZEOF:
-		expr_walk(e->size_of.a, fn, arg);
+	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		type_ref_walk(e->of.ref, fn, arg);
+		expr_walk(e->of.a, fn, arg);
 		break;
 	case E_BLOCK:
 		block_walk(e->block.body, fn, arg);
@@ -194,6 +229,7 @@ static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), voi
 		expr_walk(s->assign.value, fn, arg);
 		break;
 	case S_LET:
+		type_ref_walk(s->let.type, fn, arg);
 		expr_walk(s->let.value, fn, arg);
 		break;
 	case S_IF:

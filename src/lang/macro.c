@@ -86,6 +86,37 @@ static struct expr *replace_map(struct expansion *n, const struct expr *e)
 	return copy;
 }
 
+/* In a type, a parameter stands for the type that was passed, typeof(T), or for that of the expression. */
+static struct type_ref *replace_type(const struct type_ref *ref, void *arg)
+{
+	struct expansion *n = arg;
+	const struct macro_param *param = ref->name && !*ref->keyword ? find_param(n->m, 0, ref->name) : NULL;
+	struct type_ref *copy;
+	struct expr *given;
+
+	if (!param)
+		return NULL;
+	given = arg_copy(n, param - n->m->params);
+	copy = arena_new(n->x->c->arena, struct type_ref);
+	*copy = *ref;
+	copy->name = NULL;
+	if (given->kind == E_TYPEOF)
+		copy->of_type = given->of.ref;
+	else
+		copy->of_expr = given;
+	return copy;
+}
+
+/* offsetof(T, m): a member may be a parameter, too, that stands for a bare name. */
+static const char *replace_member(const char *name, void *arg)
+{
+	struct expansion *n = arg;
+	const struct macro_param *param = find_param(n->m, 0, name);
+	const struct expr *given = param ? n->args[param - n->m->params] : NULL;
+
+	return given && given->kind == E_CALL && !given->call.has_parens ? given->call.name : name;
+}
+
 static struct expr *replace(const struct expr *e, void *arg)
 {
 	struct expansion *n = arg;
@@ -197,7 +228,7 @@ static bool may_enter(struct expander *x, const struct macro *m, const struct ex
 static void expand_call(struct expander *x, const struct macro *m, struct expr *e)
 {
 	struct expansion n = { .x = x, .m = m, .args = e->call.args, .number = ++x->call_cnt };
-	struct copy_hooks hooks = { replace, declare, &n };
+	struct copy_hooks hooks = { replace, replace_type, replace_member, declare, &n };
 	const struct copy_hooks *before;
 	struct block *body;
 	struct expr *value;

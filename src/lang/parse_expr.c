@@ -1,5 +1,7 @@
 #include "lang/parse.h"
 
+#include "fn/fn.h"
+
 static struct expr *unary(struct parser *p);
 
 static struct expr *expr_new(struct parser *p, enum expr_kind kind, struct span at)
@@ -193,6 +195,24 @@ static bool array_suffix(struct parser *p, struct type_suffix *s)
 	return parse_expect(p, TOK_RBRACKET, "after the array length");
 }
 
+/* Where a type or an expression may stand, a name alone is a type, unless it is that of a builtin. */
+static bool is_value_name(struct parser *p)
+{
+	u32 suffix;
+	const struct fn *fn = p->tok.kind == TOK_IDENT && !at_type_word(p) ? fn_find(p->tok.text, &suffix) : NULL;
+
+	return find_define(p) || (fn && (fn->flags & FN_WORD));
+}
+
+static bool type_or_expr(struct parser *p, struct type_ref **ref, struct expr **e)
+{
+	if (look_at_type(p).is_type && !is_value_name(p))
+		*ref = parse_type(p);
+	else
+		*e = parse_expr(p);
+	return *ref || *e;
+}
+
 /* suffixes = { "*" | "[" [ integer ] "]" } ; */
 static bool type_suffixes(struct parser *p, struct type_ref *ref)
 {
@@ -218,19 +238,29 @@ static bool type_suffixes(struct parser *p, struct type_ref *ref)
 	return true;
 }
 
-/* type = ( "struct" | "union" | "enum" ) name suffixes | name suffixes | C integer words suffixes ; */
+/* typeof = "typeof" "(" ( type | expr ) ")" ; */
+static bool type_of(struct parser *p, struct type_ref *ref)
+{
+	parse_advance(p);
+	return parse_expect(p, TOK_LPAREN, "after 'typeof'") && type_or_expr(p, &ref->of_type, &ref->of_expr) &&
+	       parse_expect(p, TOK_RPAREN, "after the type or expression");
+}
+
+/* type = ( "struct" | "union" | "enum" ) name suffixes | name suffixes | C integer words suffixes | typeof suffixes ; */
 struct type_ref *parse_type(struct parser *p)
 {
 	struct type_ref *ref = arena_new(p->arena, struct type_ref);
 
 	ref->span = p->tok.span;
 	ref->keyword = "";
-	if (p->tok.kind == TOK_TYPEOF) {
-		parse_unsupported(p, p->tok.span, "'typeof' is");
-		return NULL;
-	}
 	while (at_qualifier(p))
 		parse_advance(p);
+	if (p->tok.kind == TOK_TYPEOF) {
+		if (!type_of(p, ref) || !type_suffixes(p, ref))
+			return NULL;
+		ref->span = span_join(ref->span, p->prev);
+		return ref;
+	}
 	if (p->tok.kind == TOK_STRUCT || p->tok.kind == TOK_UNION || p->tok.kind == TOK_ENUM) {
 		ref->keyword = p->tok.text;
 		parse_advance(p);
@@ -376,17 +406,55 @@ static bool at_record(struct parser *p)
 	return is_record;
 }
 
-/* paren = "(" ")" | "(" expr ")" | "(" expr "," [ expr { "," expr } ] [ "," ] ")" ; records are for later. */
+/* record = "(" name "=" expr { "," name "=" expr } [ "," ] ")" ; */
+static struct expr *record(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_TUPLE, p->tok.span);
+	vec(struct expr *) elems = {};
+	vec(const char *) names = {};
+
+	parse_advance(p);
+	do {
+		struct expr *elem;
+
+		if (p->tok.kind == TOK_RPAREN)
+			break;
+		if (p->tok.kind != TOK_IDENT || parse_peek(p).kind != TOK_ASSIGN) {
+			if (parse_expected(p, "the name of a field and '='"))
+				diag_hint(p->diag, "every field of a record has a name: (a = 1, b = 2)");
+			return NULL;
+		}
+		vec_for(n, &names) {
+			if (!str_eq(*n, p->tok.text))
+				continue;
+			diag_error(p->diag, p->tok.span, E_REDECLARED, "this record has two fields named '%s'", *n);
+			return NULL;
+		}
+		avec_push(p->arena, &names, p->tok.text);
+		parse_advance(p);
+		parse_advance(p);
+		elem = parse_expr(p);
+		if (!elem)
+			return NULL;
+		avec_push(p->arena, &elems, elem);
+	} while (parse_accept(p, TOK_COMMA));
+	if (!parse_expect(p, TOK_RPAREN, "to close '('"))
+		return NULL;
+	e->span = span_join(e->span, p->prev);
+	e->tuple.elems = elems.at;
+	e->tuple.names = names.at;
+	e->tuple.cnt = elems.cnt;
+	return e;
+}
+
+/* paren = "(" ")" | "(" expr ")" | "(" expr "," [ expr { "," expr } ] [ "," ] ")" | record ; */
 static struct expr *paren(struct parser *p)
 {
 	struct span open = p->tok.span;
 	struct expr *e;
 
-	if (p->grouping_at != open.begin && at_record(p)) {
-		parse_unsupported(p, open, "records (name = value, ...) are");
-		parse_skip_balanced(p);
-		return placeholder(p, open);
-	}
+	if (p->grouping_at != open.begin && at_record(p))
+		return record(p);
 	parse_advance(p);
 	if (parse_accept(p, TOK_RPAREN))
 		return expr_new(p, E_TUPLE, span_join(open, p->prev));
@@ -433,34 +501,68 @@ static struct expr *map(struct parser *p)
 	return e;
 }
 
-/* sizeof = "sizeof" "(" ( type | expr ) ")" ; a name alone is a type. */
+/* sizeof = ( "sizeof" | "typeinfo" ) "(" ( type | expr ) ")" ; */
 static struct expr *size_of(struct parser *p)
 {
-	struct expr *e = expr_new(p, E_SIZEOF, p->tok.span);
+	struct expr *e = expr_new(p, p->tok.kind == TOK_SIZEOF ? E_SIZEOF : E_TYPEINFO, p->tok.span);
+	const char *where = e->kind == E_SIZEOF ? "after 'sizeof'" : "after 'typeinfo'";
 
 	parse_advance(p);
-	if (!parse_expect(p, TOK_LPAREN, "after 'sizeof'"))
-		return NULL;
-	if (look_at_type(p).is_type && !find_define(p))
-		e->size_of.ref = parse_type(p);
-	else
-		e->size_of.a = parse_expr(p);
-	if ((!e->size_of.ref && !e->size_of.a) || !parse_expect(p, TOK_RPAREN, "after the type or expression"))
+	if (!parse_expect(p, TOK_LPAREN, where) || !type_or_expr(p, &e->of.ref, &e->of.a) ||
+	    !parse_expect(p, TOK_RPAREN, "after the type or expression"))
 		return NULL;
 	e->span = span_join(e->span, p->prev);
 	return e;
 }
 
-/* offsetof, typeof and typeinfo: later. */
-static struct expr *unsupported_call(struct parser *p)
+/* The same before a `,`: look_at_type() wants the `)`, so here a keyword or a name that is only a type decides, and a lone name. */
+static bool offset_base(struct parser *p, struct expr *e)
 {
-	struct span at = p->tok.span;
+	enum token_kind next = parse_peek(p).kind;
 
-	parse_unsupported(p, at, arena_printf(p->arena, "'%s' is", p->tok.text));
+	if (at_type_word(p) || (p->tok.kind == TOK_IDENT && next == TOK_COMMA && !is_value_name(p)))
+		e->of.ref = parse_type(p);
+	else
+		e->of.a = parse_expr(p);
+	return e->of.ref || e->of.a;
+}
+
+/* offsetof = "offsetof" "(" ( type | expr ) "," name { "." name } ")" ; */
+static struct expr *offset_of(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_OFFSETOF, p->tok.span);
+	vec(const char *) path = {};
+
 	parse_advance(p);
-	if (p->tok.kind == TOK_LPAREN)
-		parse_skip_balanced(p);
-	return placeholder(p, at);
+	if (!parse_expect(p, TOK_LPAREN, "after 'offsetof'") || !offset_base(p, e) ||
+	    !parse_expect(p, TOK_COMMA, "between the type and its member"))
+		return NULL;
+	do {
+		if (p->tok.kind != TOK_IDENT && !token_is_keyword(p->tok.kind)) {
+			parse_expected(p, "the name of a member");
+			return NULL;
+		}
+		avec_push(p->arena, &path, p->tok.text);
+		parse_advance(p);
+	} while (parse_accept(p, TOK_DOT));
+	if (!parse_expect(p, TOK_RPAREN, "after the member"))
+		return NULL;
+	e->of.path = path.at;
+	e->of.path_cnt = path.cnt;
+	e->span = span_join(e->span, p->prev);
+	return e;
+}
+
+/* A type where a value would stand: macros take it. */
+static struct expr *type_as_value(struct parser *p)
+{
+	struct expr *e = expr_new(p, E_TYPEOF, p->tok.span);
+
+	e->of.ref = parse_type(p);
+	if (!e->of.ref)
+		return NULL;
+	e->span = e->of.ref->span;
+	return e;
 }
 
 static struct expr *integer(struct parser *p)
@@ -533,10 +635,12 @@ static struct expr *primary(struct parser *p)
 		return define ? defined_value(p, define) : call(p);
 	case TOK_LPAREN:
 		return paren(p);
-	case TOK_SIZEOF:
+	case TOK_SIZEOF: case TOK_TYPEINFO:
 		return size_of(p);
-	case TOK_OFFSETOF: case TOK_TYPEOF: case TOK_TYPEINFO:
-		return unsupported_call(p);
+	case TOK_OFFSETOF:
+		return offset_of(p);
+	case TOK_TYPEOF:
+		return type_as_value(p);
 	case TOK_IF:
 		return parse_if_expr(p);
 	case TOK_LBRACE:
@@ -677,6 +781,9 @@ static bool prefix_op(enum token_kind kind, enum unary_op *op)
 	case TOK_AMP:
 		*op = UN_ADDR;
 		return true;
+	case TOK_COMPTIME:
+		*op = UN_COMPTIME;
+		return true;
 	}
 	return false;
 }
@@ -689,8 +796,8 @@ static struct expr *prefix(struct parser *p, struct token op_tok)
 	struct expr *a = unary(p), *e;
 	enum unary_op op = UN_NEG;
 
-	if (!a || op_tok.kind == TOK_COMPTIME)
-		return a;
+	if (!a)
+		return NULL;
 	if (op_tok.kind == TOK_PLUS_PLUS || op_tok.kind == TOK_MINUS_MINUS)
 		return incdec(p, a, op_tok.span, op_tok.kind == TOK_MINUS_MINUS, false);
 	if (op_tok.kind == TOK_MINUS && is_literal && a->kind == E_INT && a->span.begin == begin)
@@ -710,15 +817,13 @@ static struct expr *unary(struct parser *p)
 	enum unary_op op;
 	struct expr *e;
 
-	if (!is_cast && !prefix_op(t.kind, &op) && t.kind != TOK_PLUS_PLUS && t.kind != TOK_MINUS_MINUS && t.kind != TOK_COMPTIME)
+	if (!is_cast && !prefix_op(t.kind, &op) && t.kind != TOK_PLUS_PLUS && t.kind != TOK_MINUS_MINUS)
 		return postfix(p);
 	if (!parse_enter(p, NEST_COST))
 		return NULL;
 	if (is_cast) {
 		e = cast(p);
 	} else {
-		if (t.kind == TOK_COMPTIME)
-			parse_unsupported(p, t.span, "'comptime' is");
 		parse_advance(p);
 		e = prefix(p, t);
 	}

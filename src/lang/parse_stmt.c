@@ -144,10 +144,7 @@ static bool if_chain(struct parser *p, struct stmt **out)
 		s = stmt_new(p, S_IF, p->tok.span);
 		avec_push(p->arena, &chain, s);
 		parse_advance(p);
-		if (p->tok.kind == TOK_COMPTIME) {
-			parse_unsupported(p, p->tok.span, "'if comptime' is");
-			parse_advance(p);
-		}
+		s->if_.is_comptime = parse_accept(p, TOK_COMPTIME);
 		s->if_.cond = condition(p);
 		if (!s->if_.cond)
 			goto out;
@@ -229,6 +226,7 @@ static struct expr *if_expr(struct parser *p, struct stmt *s)
 	struct expr *e = expr_of(p, E_TERNARY, s->span);
 
 	e->ternary.cond = s->if_.cond;
+	e->ternary.is_comptime = s->if_.is_comptime;
 	e->ternary.yes = block_expr(p, s->if_.yes);
 	e->ternary.no = block_expr(p, s->if_.no);
 	return e;

@@ -25,7 +25,7 @@ const char *const binary_op_text[BIN_CNT] = {
 };
 
 static const char *const unary_op_text[] = {
-	[UN_NEG] = "-", [UN_NOT] = "!", [UN_BITNOT] = "~", [UN_DEREF] = "*", [UN_ADDR] = "&",
+	[UN_NEG] = "-", [UN_NOT] = "!", [UN_BITNOT] = "~", [UN_DEREF] = "*", [UN_ADDR] = "&", [UN_COMPTIME] = "comptime",
 };
 
 struct printer {
@@ -98,7 +98,16 @@ static void type_ref(struct printer *p, const struct type_ref *ref)
 
 	if (*ref->keyword)
 		sbuf_printf(p->out, "%s ", ref->keyword);
-	sbuf_puts(p->out, ref->name);
+	if (ref->name) {
+		sbuf_puts(p->out, ref->name);
+	} else { /* an expression is shown below the node that has it */
+		sbuf_puts(p->out, "typeof(");
+		if (ref->of_type)
+			type_ref(p, ref->of_type);
+		else
+			sbuf_puts(p->out, "...");
+		sbuf_putc(p->out, ')');
+	}
 	for (u32 i = 0; i < ref->suffix_cnt; i++) {
 		const struct type_suffix *s = &ref->suffixes[i];
 
@@ -154,7 +163,7 @@ static void head(struct printer *p, const struct expr *e)
 		sbuf_puts(p->out, binary_op_text[e->binary.op]);
 		break;
 	case E_TERNARY:
-		sbuf_puts(p->out, "?:");
+		sbuf_puts(p->out, e->ternary.is_comptime ? "comptime ?:" : "?:");
 		break;
 	case E_CAST:
 		sbuf_puts(p->out, "cast (");
@@ -168,22 +177,36 @@ static void head(struct printer *p, const struct expr *e)
 		sbuf_puts(p->out, "index");
 		break;
 	case E_TUPLE:
-		sbuf_puts(p->out, "tuple");
+		sbuf_puts(p->out, e->tuple.names ? "record" : "tuple");
+		for (u32 i = 0; e->tuple.names && i < e->tuple.cnt; i++)
+			sbuf_printf(p->out, " %s", e->tuple.names[i]);
 		break;
 	case E_INCDEC:
 		sbuf_printf(p->out, "%s %s", e->incdec.is_post ? "postfix" : "prefix", e->incdec.is_dec ? "--" : "++");
 		break;
-	case E_SIZEOF:
-		sbuf_puts(p->out, "sizeof");
-		if (e->size_of.ref) {
+	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		sbuf_puts(p->out, e->kind == E_SIZEOF ? "sizeof" : e->kind == E_OFFSETOF ? "offsetof" : e->kind == E_TYPEINFO ? "typeinfo" : "type");
+		if (e->of.ref) {
 			sbuf_puts(p->out, " (");
-			type_ref(p, e->size_of.ref);
+			type_ref(p, e->of.ref);
 			sbuf_putc(p->out, ')');
 		}
+		for (u32 i = 0; i < e->of.path_cnt; i++)
+			sbuf_printf(p->out, "%s%s", i ? "." : " ", e->of.path[i]);
 		break;
 	case E_BLOCK:
 		sbuf_puts(p->out, "block");
 		break;
+	}
+}
+
+static void expr(struct printer *p, const struct expr *e);
+
+static void typeof_expr(struct printer *p, const struct type_ref *ref)
+{
+	if (ref && !ref->name) {
+		typeof_expr(p, ref->of_type);
+		expr(p, ref->of_expr);
 	}
 }
 
@@ -227,6 +250,7 @@ static void expr(struct printer *p, const struct expr *e)
 		expr(p, e->ternary.no);
 		break;
 	case E_CAST:
+		typeof_expr(p, e->cast.to);
 		expr(p, e->cast.a);
 		break;
 	case E_FIELD:
@@ -243,8 +267,9 @@ static void expr(struct printer *p, const struct expr *e)
 	case E_INCDEC:
 		expr(p, e->incdec.target);
 		break;
-	case E_SIZEOF:
-		expr(p, e->size_of.a);
+	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		typeof_expr(p, e->of.ref);
+		expr(p, e->of.a);
 		break;
 	case E_BLOCK:
 		block(p, e->block.body);
@@ -292,7 +317,7 @@ static void stmt(struct printer *p, const struct stmt *s)
 		let(p, s);
 		break;
 	case S_IF:
-		sbuf_puts(p->out, "if");
+		sbuf_puts(p->out, s->if_.is_comptime ? "if comptime" : "if");
 		break;
 	case S_BLOCK:
 		sbuf_puts(p->out, "block");
@@ -327,6 +352,7 @@ static void stmt(struct printer *p, const struct stmt *s)
 		expr(p, s->assign.value);
 		break;
 	case S_LET:
+		typeof_expr(p, s->let.type);
 		expr(p, s->let.value);
 		break;
 	case S_IF:

@@ -176,8 +176,11 @@ bool type_equal(const struct type *a, const struct type *b)
 	case T_TUPLE:
 		if (a->member_cnt != b->member_cnt)
 			return false;
+		if (type_is_record(a) != type_is_record(b))
+			return false;
 		for (u32 i = 0; i < a->member_cnt; i++)
-			if (!type_equal(a->members[i].type, b->members[i].type))
+			if (!type_equal(a->members[i].type, b->members[i].type) ||
+			    (a->members[i].name && !str_eq(a->members[i].name, b->members[i].name)))
 				return false;
 		return true;
 	case T_SITE:
@@ -226,6 +229,18 @@ const struct member *type_member(const struct type *t, const char *name, u32 *of
 			}
 		}
 	}
+	return NULL;
+}
+
+const struct member *type_tuple_member(const struct type *t, const struct type *other, u32 i)
+{
+	const char *name = other->members[i].name;
+
+	if (!name)
+		return i < t->member_cnt ? &t->members[i] : NULL;
+	for (u32 m = 0; m < t->member_cnt; m++)
+		if (t->members[m].name && str_eq(t->members[m].name, name))
+			return &t->members[m];
 	return NULL;
 }
 

@@ -146,6 +146,8 @@ bool type_equal(const struct type *a, const struct type *b);
 const struct type *type_complete(const struct type *t);
 /* The member called `name`, looking into anonymous ones; *off is its offset from the outermost struct. NULL if none. */
 const struct member *type_member(const struct type *t, const char *name, u32 *off);
+/* The member of tuple t that goes with member i of another tuple: that of its name in a record, else the one at its place. NULL if none. */
+const struct member *type_tuple_member(const struct type *t, const struct type *other, u32 i);
 /* As messages show it: "int32", "struct task_struct *", "string[16]", "(int64,string[16])". */
 void type_print(const struct type *t, struct sbuf *out);
 const char *type_str(struct arena *a, const struct type *t);
@@ -186,6 +188,12 @@ static inline bool type_is_stack(const struct type *t)
 static inline u32 type_stack_head(const struct type *t)
 {
 	return t->kind == T_USTACK ? 16 : 8;
+}
+
+/* A tuple whose members have names. */
+static inline bool type_is_record(const struct type *t)
+{
+	return t->kind == T_TUPLE && t->member_cnt && t->members[0].name;
 }
 
 static inline bool type_is_struct_ptr(const struct type *t)

@@ -292,7 +292,15 @@ static void sexpr_list(struct expr **list, u32 cnt, struct sbuf *out)
 
 static void sexpr_type(const struct type_ref *r, struct sbuf *out)
 {
-	sbuf_printf(out, "<%s%s%s", r->keyword, *r->keyword ? " " : "", r->name);
+	if (r->name) {
+		sbuf_printf(out, "<%s%s%s", r->keyword, *r->keyword ? " " : "", r->name);
+	} else {
+		sbuf_puts(out, "<typeof ");
+		if (r->of_type)
+			sexpr_type(r->of_type, out);
+		else
+			sexpr(r->of_expr, out);
+	}
 	for (u32 i = 0; i < r->suffix_cnt; i++) {
 		if (!r->suffixes[i].is_array)
 			sbuf_putc(out, '*');
@@ -306,7 +314,7 @@ static void sexpr_type(const struct type_ref *r, struct sbuf *out)
 
 static void sexpr(const struct expr *e, struct sbuf *out)
 {
-	static const char un[] = "-!~*&";
+	static const char un[] = "-!~*&C";
 
 	switch (e->kind) {
 	case E_INT: case E_CONST:
@@ -384,7 +392,9 @@ static void sexpr(const struct expr *e, struct sbuf *out)
 		sbuf_putc(out, ')');
 		break;
 	case E_TUPLE:
-		sbuf_puts(out, "(,");
+		sbuf_puts(out, e->tuple.names ? "(=" : "(,");
+		for (u32 i = 0; e->tuple.names && i < e->tuple.cnt; i++)
+			sbuf_printf(out, " %s", e->tuple.names[i]);
 		sexpr_list(e->tuple.elems, e->tuple.cnt, out);
 		break;
 	case E_INCDEC:
@@ -392,12 +402,14 @@ static void sexpr(const struct expr *e, struct sbuf *out)
 		sexpr(e->incdec.target, out);
 		sbuf_putc(out, ')');
 		break;
-	case E_SIZEOF:
-		sbuf_puts(out, "(sizeof ");
-		if (e->size_of.ref)
-			sexpr_type(e->size_of.ref, out);
+	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		sbuf_puts(out, e->kind == E_SIZEOF ? "(sizeof " : e->kind == E_OFFSETOF ? "(offsetof " : e->kind == E_TYPEINFO ? "(typeinfo " : "(type ");
+		if (e->of.ref)
+			sexpr_type(e->of.ref, out);
 		else
-			sexpr(e->size_of.a, out);
+			sexpr(e->of.a, out);
+		for (u32 i = 0; i < e->of.path_cnt; i++)
+			sbuf_printf(out, "%c%s", i ? '.' : ' ', e->of.path[i]);
 		sbuf_putc(out, ')');
 		break;
 	}
@@ -735,10 +747,6 @@ static void test_unsupported(void)
 		   "E_IMPORT E_UNSUPPORTED E_SYNTAX");
 	check_tags("begin { for ($x : 1..5) { f(; } while (1) { } unroll (5) { if (1) { } } import \"a\"; $a = ; }",
 		   "E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
-	check_tags("begin { $a = (x = 1, y = (2)); $b = comptime 5; $c = { 1; 2 }; $d = if (1) { 2 } else { 3 }; $e = ; }",
-		   "E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
-	check_tags("begin { if comptime (1) { } $a = offsetof(struct x, y); typeinfo(1); (typeof($x))1; $e = ; }",
-		   "E_UNSUPPORTED E_UNSUPPORTED E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
 	check_message("begin { for ($x : 1..5) { } }", "'for' loops are not supported yet");
 }
 
