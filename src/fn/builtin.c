@@ -230,11 +230,13 @@ static bool need(struct check *k, struct expr *e, u32 flag, const char *where)
 static void check_argn(struct check *k, struct expr *e)
 {
 	e->type = &type_u64;
-	if (!need(k, e, PROV_ARGN, "kprobe and uprobe")) {
+	if (!need(k, e, PROV_ARGN, "kprobe, uprobe and usdt")) {
 		if (k->unit->provider->flags & PROV_ARGS)
 			diag_hint(k->c->diag, "this probe names its arguments: args.NAME; `sonde -lv` shows them");
 		else if (k->unit->provider->flags & PROV_RETVAL)
 			diag_hint(k->c->diag, "arguments are gone when a function returns; keep them in a map at its entry");
+	} else if (k->unit->provider->check_argn) {
+		k->unit->provider->check_argn(k, e, e->call.suffix);
 	} else if (e->call.suffix >= abi.arg_cnt) {
 		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers on %s", e->call.suffix, abi.arg_cnt, abi.name);
 		diag_hint(k->c->diag, "further ones are on the stack: *(uint64 *)(reg(\"sp\") + 8), …");
@@ -382,7 +384,7 @@ static const struct fn rows[] = {
 	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask, lower_curtask },
 	{ "rand", "() uint64", "a random number of 32 bits", "begin { @ = rand % 6 }", FN_WORD, .lower = lower_rand },
 	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },
-	{ "argN", "() uint64", "argument number N of the traced function, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
+	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
 	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
 	{ "args", "() struct", "the named arguments of a tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
 	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD, check_ctx, lower_ctx_row },

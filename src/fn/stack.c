@@ -215,7 +215,7 @@ static const struct place *find_symbol(struct check *k, struct expr *e, u64 *siz
 	const struct site *site = &k->c->sites.at[k->unit->site_first];
 	const char *name = e->call.args[0]->str.s;
 	struct place *p = arena_new(check_arena(k), struct place);
-	bool has_ip = k->unit->provider->at_entry, one_file = true;
+	bool has_ip = k->unit->provider->flags & PROV_AT_SITE, one_file = true;
 	struct sym_elf *elf;
 	u64 site_addr;
 	int err;

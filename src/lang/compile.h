@@ -75,8 +75,10 @@ struct site {
 	const char *target; /* module, path, tracepoint category, or NULL */
 	u64 addr;           /* address or file offset, if given by number or resolved */
 	u64 off;            /* +offset */
-	u64 num;            /* frequency or period, system call number, event id */
+	u64 num;            /* frequency or period, system call number, event id, file offset of a semaphore */
 	u32 variant;        /* provider's own */
+	const void *data;   /* provider's own, in the arena */
+	bool is_more;       /* one more place of a probe that has several: for the user it is one probe */
 	u32 ap_index;       /* attach point of the probe it came from */
 	struct span span;
 };

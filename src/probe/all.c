@@ -4,7 +4,7 @@
 #include "probe/provider.h"
 
 extern const struct provider provider_begin, provider_end, provider_hardware, provider_interval, provider_kprobe,
-	provider_kretprobe, provider_profile, provider_software, provider_tracepoint, provider_uprobe, provider_uretprobe;
+	provider_kretprobe, provider_profile, provider_software, provider_tracepoint, provider_uprobe, provider_uretprobe, provider_usdt;
 
 static const struct provider *const providers[] = {
 	&provider_begin,
@@ -18,6 +18,7 @@ static const struct provider *const providers[] = {
 	&provider_tracepoint,
 	&provider_uprobe,
 	&provider_uretprobe,
+	&provider_usdt,
 };
 
 const struct provider *provider_find(const char *word)

@@ -20,6 +20,8 @@ static void look_at(struct expr *e, void *arg)
 	if (!fn)
 		return;
 	uses->args |= !!(fn->flags & FN_ARGS);
+	if ((fn->flags & FN_SUFFIX) && suffix < BODY_ARGN_MAX)
+		uses->argn |= 1ull << suffix;
 }
 
 static struct body_uses probe_uses(const struct probe *p)

@@ -14,6 +14,7 @@
 #include "lang/compile.h"
 
 struct attach_ctx;
+struct check;
 struct session;
 
 enum provider_flags {
@@ -33,11 +34,15 @@ enum provider_flags {
 	PROV_END = 1 << 12,       /* of the PROV_SELF ones: runs when tracing ends */
 	PROV_REVERSE = 1 << 13,   /* the kernel runs what was attached last first: to run in source order, attach in reverse */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
+	PROV_AT_SITE = 1 << 16,   /* the instruction pointer is the site's address */
 };
+
+#define BODY_ARGN_MAX 64
 
 /* What a probe's body asks for, found before anything has a type: calls of functions whose rows have the flag. */
 struct body_uses {
 	bool args; /* FN_ARGS */
+	u64 argn;  /* bit n: argN, up to BODY_ARGN_MAX */
 };
 
 /* How a program is loaded. */
@@ -85,6 +90,8 @@ struct provider {
 	void (*plan)(struct compile *c, struct unit *u, const struct body_uses *uses);
 	/* The type of *args; NULL and an error in diag if there is none. */
 	const struct type *(*args)(struct compile *c, const struct unit *u);
+	/* Reports an argN that this unit does not have, and gives it its type. NULL: a function's arguments that travel in registers. */
+	void (*check_argn)(struct check *k, struct expr *e, u32 n);
 	/* Type of ctx's target, or NULL. */
 	const char *ctx_struct;
 	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */

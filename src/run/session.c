@@ -203,6 +203,8 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 	print_new_messages(r);
 	if (n < 0 || ((u32)n < u->site_cnt && r->s.c->config.missing_probes == MISSING_ERROR))
 		return false;
+	for (u32 k = 0; k < u->site_cnt && n > 0; k++)
+		n -= r->s.c->sites.at[u->site_first + k].is_more;
 	*cnt += (u32)n;
 	return true;
 }

@@ -154,7 +154,7 @@ char *sym_find_library(const char *name, u32 pid)
 	return found;
 }
 
-char *sym_find_program(const char *name, u32 *hits)
+char *sym_find_program(const char *name, const char *root, u32 *hits)
 {
 	const char *path = getenv("PATH");
 	vec(struct stat) seen = {};
@@ -162,7 +162,7 @@ char *sym_find_program(const char *name, u32 *hits)
 
 	for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
 		size_t n = strcspn(at, ":");
-		char *file = xasprintf("%.*s/%s", (int)n, at, name);
+		char *file = xasprintf("%s%.*s/%s", root, (int)n, at, name);
 		struct stat st;
 		bool is_new = n && !stat(file, &st) && S_ISREG(st.st_mode) && !access(file, X_OK);
 
@@ -173,9 +173,8 @@ char *sym_find_program(const char *name, u32 *hits)
 		if (is_new)
 			vec_push(&seen, st);
 		if (is_new && !found)
-			found = file;
-		else
-			free(file);
+			found = xstrdup(file + strlen(root));
+		free(file);
 		at += n + (at[n] == ':');
 	}
 	if (hits)

@@ -10,5 +10,5 @@ char *sym_find_library(const char *name, u32 pid);
 char *sym_ldcache_lookup(const char *cache, size_t len, const char *name);
 
 /* A program by PATH. The result is malloc'ed, NULL: none. *hits (may be NULL): how many different files PATH has under that
- * name. */
-char *sym_find_program(const char *name, u32 *hits);
+ * name. root: where to look, "" or a directory; it is not part of the result. */
+char *sym_find_program(const char *name, const char *root, u32 *hits);

@@ -396,12 +396,12 @@ static void test_programs(void)
 	close(fd);
 	path = xasprintf("/nonexistent:%s:%s/.", dir, dir);
 	setenv("PATH", path, 1);
-	found = sym_find_program("tool", &hits);
+	found = sym_find_program("tool", "", &hits);
 	CHECK_TEXT(found, file);
 	CHECK(hits == 1); /* the same file twice */
 	free(found);
-	CHECK(!sym_find_program("text", &hits) && hits == 0);
-	CHECK(!sym_find_program("nothing", NULL));
+	CHECK(!sym_find_program("text", "", &hits) && hits == 0);
+	CHECK(!sym_find_program("nothing", "", NULL));
 	setenv("PATH", old, 1);
 	unlink(file);
 	unlink(other);

@@ -1,0 +1,43 @@
+/* What the probe types of user space (uprobe, uretprobe, usdt) share: which files a target means, and attaching to places in them.
+ *
+ * The kernel knows such a probe as a file (its inode) and an offset in it; processes that map the file at any address run into it. A site
+ * has the file to open in site.target, the offset in site.addr, the offset of a USDT semaphore in site.num. */
+#pragma once
+
+#include "probe/probe.h"
+
+/* unit.variant */
+enum { UP_PERF, UP_MULTI };
+
+/* site.variant: bits. Sites that differ in them do not share a program (user_share_key()). */
+enum {
+	UP_RETURN = 1 << 0, /* the kernel is to take the return from the function that starts there */
+};
+
+struct user_file {
+	const char *shown; /* as `probe` says it */
+	const char *path;  /* to open: the same, or through /proc/PID/… */
+};
+
+typedef vec(struct user_file) user_files;
+
+/* Adds the files that a target stands for:
+ *   libc, libssl.so.3      a library, as the dynamic linker would find it
+ *   a/path                 itself, in the mount namespace of the -p process
+ *   /usr/lib/ * /libx*.so  what the pattern matches (without the blanks)
+ *   name                   a program in PATH
+ *   *                      everything that the -p process, or all processes, have mapped to execute
+ * Without any, sink->why says so. */
+void user_files_find(struct site_sink *sink, user_files *out, const char *text, struct diag *d);
+/* Everything that the -p process, or all processes, have mapped to execute. */
+void user_files_mapped(struct site_sink *sink, user_files *out);
+/* The program that the -p process runs. */
+void user_files_exe(struct site_sink *sink, user_files *out);
+/* Says in sink->why what opening the only file of an attach point failed with. */
+void user_files_failed(struct site_sink *sink, const user_files *files, const struct user_file *f, int err);
+
+/* Hooks of struct provider. */
+u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses);
+void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses);
+int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d);
+int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd);

@@ -1,0 +1,129 @@
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "kern/sys.h"
+#include "probe/user.h"
+
+u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
+{
+	(void)c, (void)uses;
+	return s->variant;
+}
+
+void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
+{
+	(void)uses;
+	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
+}
+
+int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+{
+	(void)c, (void)d;
+	attr->type = BPF_PROG_TYPE_KPROBE;
+	attr->attach_type = u->variant == UP_MULTI ? BPF_TRACE_UPROBE_MULTI : 0;
+	return 0;
+}
+
+static bool is_return(const struct attach_ctx *ctx, const struct unit *u)
+{
+	return unit_site(ctx, u, 0)->variant & UP_RETURN;
+}
+
+static const char *hint_for(int err)
+{
+	switch (-err) {
+	case EOPNOTSUPP:
+	case EINVAL:
+	case ENOEXEC:
+		return "the kernel cannot put a probe on the instruction at this place";
+	default:
+		return NULL;
+	}
+}
+
+/* All sites in [lo, hi) are in one file. */
+static int link_multi(const struct multi *m, u32 lo, u32 hi)
+{
+	u32 cnt = hi - lo;
+	u64 *offsets = xzalloc(3 * cnt * sizeof(u64)), *cookies = offsets + cnt, *sems = cookies + cnt;
+	struct bpf_link_create_attr attr = {
+		.prog_fd = m->prog_fd,
+		.attach_type = BPF_TRACE_UPROBE_MULTI,
+		.uprobe_multi = {
+			.path = (u64)(uintptr_t)unit_site(m->ctx, m->u, lo)->target,
+			.offsets = (u64)(uintptr_t)offsets,
+			.cookies = (u64)(uintptr_t)cookies,
+			.cnt = cnt,
+			.flags = is_return(m->ctx, m->u) ? BPF_F_UPROBE_MULTI_RETURN : 0,
+			.pid = m->ctx->filter_pid,
+		},
+	};
+	int fd;
+
+	for (u32 i = 0; i < cnt; i++) {
+		const struct site *s = unit_site(m->ctx, m->u, lo + i);
+
+		offsets[i] = s->addr;
+		cookies[i] = m->u->site_first + lo + i;
+		sems[i] = s->num;
+		if (s->num)
+			attr.uprobe_multi.ref_ctr_offsets = (u64)(uintptr_t)sems;
+	}
+	fd = kern_link_create(&attr);
+	free(offsets);
+	return fd;
+}
+
+static int attach_multi(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
+	u32 done = 0;
+
+	for (u32 lo = 0, hi; lo < u->site_cnt; lo = hi) {
+		const char *file = unit_site(ctx, u, lo)->target;
+
+		for (hi = lo + 1; hi < u->site_cnt && str_eq(unit_site(ctx, u, hi)->target, file); hi++)
+			;
+		done += probe_attach_multi(&m, lo, hi);
+	}
+	return done;
+}
+
+static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	int type = probe_pmu_type("uprobe"), bit = probe_pmu_bit("uprobe", "retprobe"), sem_bit = probe_pmu_bit("uprobe", "ref_ctr_offset");
+	u32 done = 0;
+
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		struct site *s = unit_site(ctx, u, i);
+		struct perf_event_attr ev = {
+			.type = type,
+			.config = (is_return(ctx, u) ? 1ull << (bit & 63) : 0) | (s->num ? s->num << (sem_bit & 63) : 0),
+			.uprobe_path = (u64)(uintptr_t)s->target,
+			.probe_offset = s->addr,
+		};
+		int err;
+
+		if (type < 0 || bit < 0 || (s->num && sem_bit < 0)) {
+			probe_attach_failed(ctx, s, 0, "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)", NULL);
+			continue;
+		}
+		if (s->num >> 32) { /* the rest of config is all there is for it */
+			probe_attach_failed(ctx, s, 0, "its semaphore is too far into the file for this kernel", NULL);
+			continue;
+		}
+		err = probe_perf_attach(ctx, &ev, ctx->filter_pid ? (s32)ctx->filter_pid : -1, ctx->filter_pid ? -1 : 0, prog_fd,
+					u->site_first + i);
+		if (err)
+			probe_attach_failed(ctx, s, err, "cannot attach to the function", hint_for(err));
+		else
+			done++;
+	}
+	return done;
+}
+
+int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	return u->variant == UP_MULTI ? attach_multi(ctx, u, prog_fd) : attach_perf(ctx, u, prog_fd);
+}
