@@ -313,6 +313,34 @@ static void check_func(struct check *k, struct expr *e)
 	need(k, e, PROV_FUNC, "kprobe, kretprobe, uprobe and uretprobe");
 }
 
+/* func in a map of ksym() values: where the function is. */
+static struct val lower_func_addr(struct lower *l)
+{
+	const struct unit *u = l->unit;
+	const struct target *t = l->c->target;
+	u64 *table = arena_alloc(l->c->arena, u->site_cnt * sizeof(*table));
+	struct ir_block *known = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), i;
+
+	for (u32 n = 0; n < u->site_cnt; n++) {
+		const char *func = l->c->sites.at[u->site_first + n].func;
+
+		table[n] = func && t->kaddr ? t->kaddr(t->kaddr_self, func) : 0;
+	}
+	if (u->site_cnt == 1)
+		return val_reg(ir_imm(&l->b, table[0]));
+	i = ir_alu(&l->b, IR_ADD, lower_force(l, lower_site(l)), opnd_imm(-(s64)u->site_first));
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_br(&l->b, C_ULT, i, opnd_imm(u->site_cnt), known, done);
+	ir_place(&l->b, known);
+	i = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, u->site_cnt * sizeof(*table), 8)),
+		   opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(3))));
+	ir_mov_to(&l->b, d, opnd_reg(ir_load(&l->b, i, 0, 8)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
 /* Sites with the same name (two probes on one function, say) have one number as values, so that they are one key. */
 static struct val lower_site_row(struct lower *l, struct expr *e, const struct mem *dst)
 {
@@ -322,6 +350,8 @@ static struct val lower_site_row(struct lower *l, struct expr *e, const struct m
 	bool is_same = true;
 	vreg d, i, at;
 
+	if (e->type->kind == T_KSYM)
+		return lower_func_addr(l);
 	if (u->site_cnt == 1)
 		return val_imm(site_canon(l->c, u->site_first, e->type->show));
 	for (u32 n = 0; n < u->site_cnt; n++) {

@@ -284,6 +284,19 @@ static void check_literal_fits(struct check *k, const struct var *v, struct expr
 	diag_hint(k->c->diag, "a cast cuts it: (%s)", type_str(check_arena(k), v->type));
 }
 
+/* func is the name of a site. In a map of ksym() values it is the address of the function, so that one map can hold both. */
+static void func_as_ksym(struct check *k, struct map *m, struct expr *value)
+{
+	if (!m->val)
+		return;
+	if (m->val->kind == T_KSYM && value->kind == E_CALL && value->type == &type_site_func)
+		value->type = &type_ksym;
+	if (m->val == &type_site_func && value->type->kind == T_KSYM) {
+		m->val = &type_ksym;
+		k->changed = true;
+	}
+}
+
 static void check_assign(struct check *k, struct stmt *s)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
@@ -315,6 +328,7 @@ static void check_assign(struct check *k, struct stmt *s)
 				   type_str(check_arena(k), value->type));
 			return;
 		}
+		func_as_ksym(k, target->map.map, value);
 		if (check_map_value(k, target, value->type, value->span)) {
 			target->type = target->map.map->val;
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */

@@ -36,11 +36,19 @@ static struct body_uses probe_uses(const struct probe *p)
 
 /* ---- attach points → sites ---- */
 
+/* A pattern that matched nothing. That is an error only if nothing else of its probe matches either. */
+struct unmatched {
+	const struct provider *provider;
+	const struct attach_point *ap;
+	const char *why, *hint;
+};
+
 struct gather {
 	struct site_sink sink; /* must be first */
 	const struct provider *provider;
 	u32 ap_index;
 	vec(struct site) sites; /* of the probe at hand */
+	vec(struct unmatched) unmatched;
 };
 
 static struct site *add_site(struct site_sink *sink, const char *name)
@@ -84,24 +92,24 @@ static void unknown_provider(struct compile *c, const struct attach_point *ap)
 }
 
 /* Nothing matched: says so as missing_probes wants it. */
-static void no_match(struct compile *c, const struct site_sink *sink, const struct provider *p, const struct attach_point *ap)
+static void no_match(struct compile *c, const struct unmatched *u)
 {
-	const char *rest = probe_rest(c->arena, ap);
-	const char *reason = sink->why ? arena_printf(c->arena, " %s.", sink->why) : "";
+	const char *rest = probe_rest(c->arena, u->ap);
+	const char *reason = u->why ? arena_printf(c->arena, " %s.", u->why) : "";
 
 	if (c->config.missing_probes != MISSING_ERROR)
-		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", p->name, rest);
+		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", u->provider->name, rest);
 	switch (c->config.missing_probes) {
 	case MISSING_ERROR:
-		diag_error(c->diag, ap->span, E_NO_MATCH, "No matches for %s %s.%s", p->name, rest, reason);
-		if (sink->hint)
-			diag_hint(c->diag, "%s", sink->hint);
+		diag_error(c->diag, u->ap->span, E_NO_MATCH, "No matches for %s %s.%s", u->provider->name, rest, reason);
+		if (u->hint)
+			diag_hint(c->diag, "%s", u->hint);
 		diag_hint(c->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
 		break;
 	case MISSING_WARN:
-		diag_warn(c->diag, ap->span, W_MISSING_PROBE, "No matches for %s %s.%s Skipping.", p->name, rest, reason);
-		if (sink->hint)
-			diag_hint(c->diag, "%s", sink->hint);
+		diag_warn(c->diag, u->ap->span, W_MISSING_PROBE, "No matches for %s %s.%s Skipping.", u->provider->name, rest, reason);
+		if (u->hint)
+			diag_hint(c->diag, "%s", u->hint);
 		break;
 	case MISSING_IGNORE:
 		break;
@@ -124,6 +132,14 @@ static bool assume(struct compile *c, struct gather *g, const struct attach_poin
 	s->is_assumed = true;
 	diag_warn(c->diag, ap->span, W_MISSING_PROBE, "whether %s %s exists cannot be checked here", g->provider->name, rest);
 	return true;
+}
+
+static bool is_pattern(const struct attach_point *ap)
+{
+	for (u32 i = 1; i < ap->part_cnt; i++)
+		if (has_wildcard(ap->parts[i]))
+			return true;
+	return false;
 }
 
 static void expand_attach_point(struct compile *c, struct gather *g, const struct attach_point *ap)
@@ -155,7 +171,12 @@ static void expand_attach_point(struct compile *c, struct gather *g, const struc
 		else if (probe_errno_hint(err))
 			diag_hint(c->diag, "%s", probe_errno_hint(err));
 	} else if (!g->sink.found) {
-		no_match(c, &g->sink, g->provider, ap);
+		struct unmatched u = { g->provider, ap, g->sink.why, g->sink.hint };
+
+		if (is_pattern(ap))
+			avec_push(c->arena, &g->unmatched, u);
+		else
+			no_match(c, &u);
 	}
 }
 
@@ -263,6 +284,9 @@ bool lang_expand(struct compile *c)
 			g.ap_index = i;
 			expand_attach_point(c, &g, &p->aps[i]);
 		}
+		if (!g.sites.cnt)
+			vec_for(u, &g.unmatched)
+				no_match(c, u);
 		if (within_limits(c, p, g.sites.cnt))
 			make_units(c, p, &g);
 	}
