@@ -52,6 +52,9 @@ struct fn {
 	void (*update)(struct lower *l, struct expr *call, struct mem slot);
 	/* FN_ASYNC: acts on one record. data is the whole record, its head included. */
 	void (*event)(struct session *s, const struct rec *rec, const u8 *data, u32 len);
+	/* May change the arguments before they are checked: they are as they were written, or as an earlier round left them. False after an
+	 * error. */
+	bool (*prepare)(struct check *c, struct expr *call);
 };
 
 /* NULL if there is none. *suffix receives N of argN. */

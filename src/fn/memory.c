@@ -23,36 +23,73 @@ static u32 read_str_helper(enum addr_space as)
 	return HELPER_probe_read_str;
 }
 
+static void become_text(struct check *k, struct expr *e, const char *text, u32 len)
+{
+	struct span span = e->span;
+
+	*e = (struct expr){ .kind = E_STR, .span = span };
+	e->str.s = text;
+	e->str.len = len;
+	e->type = type_string(check_arena(k), len + 1);
+}
+
+/* str($1): the parameter as text, also when it looks like a number. str($1 + 2): the same without its first two bytes. */
+static bool prepare_str(struct check *k, struct expr *call)
+{
+	struct expr *a = call->call.args[0], *param = a, *skip = NULL;
+	const char *text;
+	size_t len;
+
+	if (a->kind == E_BINARY && a->binary.op == BIN_ADD) {
+		param = a->binary.a->kind == E_PARAM ? a->binary.a : a->binary.b;
+		skip = a->binary.a->kind == E_PARAM ? a->binary.b : a->binary.a;
+	}
+	if (param->kind != E_PARAM || !param->param.index)
+		return true;
+	text = param->param.index <= k->c->param_cnt ? k->c->params[param->param.index - 1] : NULL;
+	if (!text) {
+		check_expr(k, param); /* says that it was not given */
+		text = "";
+	}
+	len = strlen(text);
+	if (skip) {
+		check_expr(k, skip);
+		if (is_poisoned(skip))
+			return false;
+		if (!expr_is_int(skip)) {
+			check_fail(k, skip, E_ARG_TYPE, "how much of a parameter is left away must be known when the script is compiled");
+			return false;
+		}
+		if (skip->num.value > len) {
+			check_fail(k, a, E_OUT_OF_BOUNDS, "the parameter $%u has %zu bytes: there is nothing behind %lld", param->param.index, len,
+				   (long long)skip->num.value);
+			return false;
+		}
+		text += skip->num.value;
+		len -= skip->num.value;
+	}
+	become_text(k, a, text, len);
+	return true;
+}
+
 static void check_str(struct check *k, struct expr *e)
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 size = k->max_strlen;
 
-	/* str($1): the parameter's text, also when it looks like a number */
-	if (a->kind == E_INT && a->num.param) {
-		const char *text = k->c->params[a->num.param - 1];
-
-		a->kind = E_STR;
-		a->str.s = text;
-		a->str.len = strlen(text);
-		a->type = type_string(check_arena(k), a->str.len + 1);
-	} else if (a->kind == E_INT && a->num.is_missing_param) {
-		a->kind = E_STR;
-		a->str.s = "";
-		a->str.len = 0;
-		a->type = type_string(check_arena(k), 1);
-	}
 	if (a->type->kind == T_STRING) /* there is no more of it */
 		size = a->type->size;
 	if (n && expr_is_int(n)) {
-		if (!n->num.value || (s64)n->num.value < 0) {
-			check_fail(k, n, E_ARG_TYPE, "str() needs room for at least one byte (%lld given)", (long long)n->num.value);
+		if ((s64)n->num.value < 0) {
+			check_fail(k, n, E_ARG_TYPE, "str() cannot read a negative number of bytes (%lld given)", (long long)n->num.value);
 			e->type = &type_error;
 			return;
 		}
 		if (n->num.value > size && a->type->kind != T_STRING)
 			diag_warn(k->c->diag, n->span, W_UNUSED, "str() reads at most max_strlen (%u) bytes", size);
-		size = MIN(size, n->num.value);
+		size = MIN(size, MAX(1, n->num.value));
+		if (a->kind == E_STR && a->str.len >= size)
+			become_text(k, a, arena_strndup(check_arena(k), a->str.s, size - 1), size - 1);
 	}
 	if (a->type->kind == T_ARRAY && a->type->elem->size != 1) {
 		check_fail(k, a, E_ARG_TYPE, "str() reads bytes; this is %s", type_str(check_arena(k), a->type));
@@ -62,15 +99,16 @@ static void check_str(struct check *k, struct expr *e)
 	e->type = type_string(check_arena(k), size);
 }
 
-/* len = helper(dst, size, p); a failed read counts as empty. A string that fills the room may go on behind it: its last byte shows. */
-static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as)
+/* len = helper(dst, size, p); a failed read counts as empty. With is_marked, a string that fills the room `cap` and goes on behind it shows: its
+ * last byte is not NUL. */
+static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as, bool is_marked)
 {
 	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg to = lower_addr(l, dst), len = ir_vreg(l->b.f), last;
 	struct mem at = dst;
 
 	/* With a byte to spare, a string that is too long shows by filling that, too; it is cut off again, and its NUL with it. */
-	if (l->in_tail && size.is_imm) {
+	if (l->in_tail && size.is_imm && is_marked) {
 		struct ir_block *long_or_bad = ir_block_new(l->b.f);
 
 		ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
@@ -96,7 +134,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	ir_mov_to(&l->b, len, opnd_imm(1));
 	ir_jmp(&l->b, good);
 	ir_place(&l->b, good);
-	if (!size.is_imm)
+	if (!is_marked)
 		return len;
 	ir_br(&l->b, C_EQ, len, opnd_imm(cap), full, done);
 	ir_place(&l->b, full);
@@ -132,6 +170,8 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = e->type->size;
+	/* Who says how much gets that; what only the limit of all strings cut is marked. */
+	bool is_marked = !n || !expr_is_int(n) || n->num.value > cap;
 	struct mem m;
 	struct val v;
 	vreg p;
@@ -151,7 +191,7 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 			m = dst ? *dst : lower_temp(l, cap, 8);
 			v = val_mem(m);
 			cap = MIN(cap, a->type->size);
-			v.len = read_string(l, m, cap, clip(l, n, cap), p, as);
+			v.len = read_string(l, m, cap, clip(l, n, cap), p, as, is_marked);
 			return v;
 		}
 		return v;
@@ -159,7 +199,7 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 	p = lower_reg(l, a);
 	m = dst ? *dst : lower_temp(l, cap, 8);
 	v = val_mem(m);
-	v.len = read_string(l, m, cap, clip(l, n, cap), p, space_of_arg(l, a));
+	v.len = read_string(l, m, cap, clip(l, n, cap), p, space_of_arg(l, a), is_marked);
 	return v;
 }
 
@@ -314,7 +354,7 @@ static struct val lower_bswap(struct lower *l, struct expr *e, const struct mem 
 }
 
 static const struct fn rows[] = {
-	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", 0, check_str, lower_str },
+	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL; str($1) is a parameter as text", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", 0, check_str, lower_str, .prepare = prepare_str },
 	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left away for an array", "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
 	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0, check_kaddr, lower_nothing },
 	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address", "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },

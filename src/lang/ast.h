@@ -78,7 +78,6 @@ struct expr {
 			u64 value;
 			bool negative; /* value is a negative number in two's complement */
 			bool is_missing_param; /* $N that was not given */
-			u32 param;             /* it came from $N: str($N) wants its text */
 			const struct type *enum_type; /* E_CONST */
 		} num; /* E_INT, E_BOOL, E_CONST */
 		struct {

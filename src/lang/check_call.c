@@ -301,6 +301,10 @@ void check_call(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "%s%s", fn->name, fn->sig);
 		return;
 	}
+	if (fn->prepare && !fn->prepare(k, e)) {
+		e->type = &type_error;
+		return;
+	}
 	for (u32 i = 0; i < e->call.arg_cnt; i++)
 		ok &= check_arg(k, e, i, i < sig.cnt ? sig.params[i].kinds : P_ANY);
 	if (!ok) {

@@ -81,7 +81,6 @@ static void check_param(struct check *k, struct expr *e)
 	num = number_parse(check_arena(k), text + negative, strlen(text + negative), true);
 	if (text[negative] && !num.why && (!negative || num.value <= (u64)INT64_MAX + 1)) {
 		expr_become_int(e, negative ? -num.value : num.value, negative && num.value);
-		e->num.param = n;
 	} else {
 		e->kind = E_STR;
 		e->str.s = arena_strdup(check_arena(k), text);

@@ -250,22 +250,27 @@ static void test_str(void)
 	static char long_text[2000];
 
 	memset(long_text, 'x', sizeof(long_text) - 1);
-	EXPECT("begin { print(str($1 + 0)); print(str((uint8 *)$1)); print(str(kptr($1 + 0))); print(str(uptr($1 + 0))); }",
+	EXPECT("begin { print(str((uint64)$1)); print(str((uint8 *)$1)); print(str(kptr((uint64)$1))); print(str(uptr((uint64)$1))); }",
 	       "abcdefghij\nabcdefghij\nabcdefghij\nabcdefghij\n", text);
-	EXPECT("begin { print(str($1 + 0, 5)); print(str($1 + 0, 11)); print(str($1 + 0, 10)); $n = 5; print(str($1 + 0, $n)); }",
-	       "abcde..\nabcdefghij\nabcdefghij..\nabcd\n", text);
-	EXPECT("config = { max_strlen = 8 } begin { print(str($1 + 0)); $s = str($1 + 0); print($s); printf(\"%s|\\n\", $s); @s = $s; @k[$s] = 1; }",
+	EXPECT("begin { print(str((uint64)$1, 5)); print(str((uint64)$1, 11)); print(str((uint64)$1, 10)); $n = 5; print(str((uint64)$1, $n)); }",
+	       "abcd\nabcdefghij\nabcdefghi\nabcd\n", text);
+	EXPECT("config = { max_strlen = 8 } begin { print(str((uint64)$1)); $s = str((uint64)$1); print($s); printf(\"%s|\\n\", $s); @s = $s; @k[$s] = 1; }",
 	       "abcdefgh..\nabcdefgh..\nabcdefgh..|\n\n\n@k[abcdefgh..]: 1\n@s: abcdefgh..\n", text);
-	EXPECT("config = { max_strlen = 11 } begin { print(str($1 + 0)); } ", "abcdefghij\n", text);
-	EXPECT("begin { print(str($1 + 3)); print(str(0)); print(str(1)); print(str($1 + 10)); }", "defghij\n\n\n\n", text);
-	EXPECT("begin { print(str($1 + 0) == \"abcdefghij\"); print(str($1 + 0) == \"abcdefghi\"); print(strncmp(str($1 + 0), \"abcx\", 3)); }",
+	EXPECT("config = { max_strlen = 8; str_trunc_trailer = \"[more]\" } begin { print(str((uint64)$1)); print(str((uint64)$1, 5)); $n = 9; print(str((uint64)$1, $n)); }",
+	       "abcdefgh[more]\nabcd\nabcdefgh[more]\n", text);
+	EXPECT("config = { max_strlen = 8; str_trunc_trailer = \"\" } begin { print(str((uint64)$1)); }", "abcdefgh\n", text);
+	EXPECT("config = { max_strlen = 4 } begin { $s = str((uint64)$1); print(strlen($s)); print(strstr($s, \"cd\")); print(strstr($s, \"e\")); }",
+	       "4\n2\n-1\n", text);
+	EXPECT("config = { max_strlen = 11 } begin { print(str((uint64)$1)); } ", "abcdefghij\n", text);
+	EXPECT("begin { print(str((uint64)$1 + 3)); print(str(0)); print(str(1)); print(str((uint64)$1 + 10)); }", "defghij\n\n\n\n", text);
+	EXPECT("begin { print(str((uint64)$1) == \"abcdefghij\"); print(str((uint64)$1) == \"abcdefghi\"); print(strncmp(str((uint64)$1), \"abcx\", 3)); }",
 	       "true\nfalse\n0\n", text);
-	EXPECT("begin { $s = str($1 + 0); print($s == str($2 + 0)); print($s != str($1 + 0)); }", "false\nfalse\n", text, "abcdefghi");
+	EXPECT("begin { $s = str((uint64)$1); print($s == str((uint64)$2)); print($s != str((uint64)$1)); }", "false\nfalse\n", text, "abcdefghi");
 	/* the whole room, and one byte more than there is */
 	long_text[1023] = 0;
-	EXPECT("begin { $s = str($1 + 0); if ($s == str($1 + 0)) { printf(\"%5.3s\\n\", $s); } }", "  xxx\n", long_text);
+	EXPECT("begin { $s = str((uint64)$1); if ($s == str((uint64)$1)) { printf(\"%5.3s\\n\", $s); } }", "  xxx\n", long_text);
 	long_text[1023] = 'x';
-	EXPECT("begin { $s = str($1 + 0); @ = $s; print($s == @); clear(@); }", "true\n", long_text);
+	EXPECT("begin { $s = str((uint64)$1); @ = $s; print($s == @); clear(@); }", "true\n", long_text);
 }
 
 /* What an earlier text left behind the NUL must not make one key two. */
@@ -275,9 +280,9 @@ static void test_str_keys(void)
 	static const char first_text[] = "long text 1", short_text[] = "ab";
 
 	for (u32 i = 0; i < ARRAY_CNT(configs); i++) {
-		char *script = xasprintf("%sbegin { $s = str($1 + 0); $s = str($2 + 0); @a[$s] = 1; @a[\"ab\"]++; @a[str($2 + 0)]++; "
-					 "@b[$s, 1] = 1; @b[\"ab\", 1]++; @b[str($2 + 0), 1]++; $t = (str($1 + 0), 1); $t = (str($2 + 0), 1); @b[$t]++; "
-					 "@c[str($1 + 0)] = 5; @c[str($2 + 0)] = 6; print(@c[\"ab\"]); @d[1] = $s; print(@d[1] == \"ab\"); "
+		char *script = xasprintf("%sbegin { $s = str((uint64)$1); $s = str((uint64)$2); @a[$s] = 1; @a[\"ab\"]++; @a[str((uint64)$2)]++; "
+					 "@b[$s, 1] = 1; @b[\"ab\", 1]++; @b[str((uint64)$2), 1]++; $t = (str((uint64)$1), 1); $t = (str((uint64)$2), 1); @b[$t]++; "
+					 "@c[str((uint64)$1)] = 5; @c[str((uint64)$2)] = 6; print(@c[\"ab\"]); @d[1] = $s; print(@d[1] == \"ab\"); "
 					 "@e[@d[1]] = 1; @e[\"ab\"]++; clear(@c); clear(@d); }",
 					 configs[i]);
 
@@ -290,11 +295,11 @@ static void test_buf(void)
 {
 	static const u8 bytes[] = { 1, 2, 'a', 0, 255, 'z' };
 
-	EXPECT("begin { print(buf($1 + 0, 6)); printf(\"%rh\\n\", buf($1 + 0, 3)); $n = 2; print(buf($1 + 0, $n)); @ = buf($1 + 0, 4); }",
+	EXPECT("begin { print(buf((uint64)$1, 6)); printf(\"%rh\\n\", buf((uint64)$1, 3)); $n = 2; print(buf((uint64)$1, $n)); @ = buf((uint64)$1, 4); }",
 	       "\\x01\\x02a\\x00\\xffz\n01 02 61\n\\x01\\x02\n\n\n@: \\x01\\x02a\\x00\n", bytes);
 	EXPECT(NODE "print(buf($n->grid)); print(buf($n->either.bytes, 2)); @[buf($n->grid)] = 1; }",
 	       "\\x01\\x02\\x03\\x04\\x05\\xff\n\\xfe\\xff\n\n\n@[\\x01\\x02\\x03\\x04\\x05\\xff]: 1\n", &first);
-	EXPECT("begin { @[buf($1 + 0, 2)] = 1; $n = 2; @[buf($1 + 0, $n)]++; $m = 4; @[buf($1 + 0, $m)] = 5; print(len(@)); }",
+	EXPECT("begin { @[buf((uint64)$1, 2)] = 1; $n = 2; @[buf((uint64)$1, $n)]++; $m = 4; @[buf((uint64)$1, $m)] = 5; print(len(@)); }",
 	       "2\n\n\n@[\\x01\\x02]: 2\n@[\\x01\\x02a\\x00]: 5\n", bytes);
 }
 
@@ -314,7 +319,7 @@ static void test_integers_in_memory(void)
 	static const u64 v = 0xfedcba9876543210;
 
 	EXPECT("begin { print(*(uint8 *)$1); print(*(int8 *)($1 + 7)); print(*(uint16 *)$1); print(*(int16 *)($1 + 6)); print(*(uint32 *)$1); "
-	       "print(*(int32 *)($1 + 4)); print(*(uint64 *)$1); print(*(int64 *)$1); print(*($1 + 0)); }",
+	       "print(*(int32 *)($1 + 4)); print(*(uint64 *)$1); print(*(int64 *)$1); print(*((uint64)$1)); }",
 	       "16\n-2\n12816\n-292\n1985229328\n-19088744\n18364758544493064720\n-81985529216486896\n18364758544493064720\n", &v);
 }
 
