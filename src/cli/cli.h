@@ -31,6 +31,8 @@ struct cli {
 	const char *script_path; /* "-": standard input */
 	char **params;
 	u32 param_cnt;
+	char **named; /* options of the script, behind -- */
+	u32 named_cnt;
 	bool list, check, info, no_warnings, warnings, unsafe;
 	const char *list_pattern;
 	u32 debug;

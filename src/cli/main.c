@@ -117,7 +117,7 @@ static bool compile(struct compile *c, u32 src, u32 debug)
 	show(&dump, stdout);
 	if (debug & DEBUG_IR)
 		c->ir_text = &ir;
-	if (ok && lang_is_partial(c))
+	if (ok && (lang_is_partial(c) || lang_wants_help(c)))
 		return true;
 	ok = ok && image_build(c);
 	show(&ir, stdout);
@@ -181,6 +181,11 @@ static int run(struct cli *cli, struct compile *c)
 		return list_script(c, src);
 	if (!compile(c, src, cli->debug))
 		goto failed;
+	if (lang_wants_help(c)) {
+		lang_print_opts(c, &why);
+		show(&why, stdout);
+		return 0;
+	}
 	if (!cli->no_warnings)
 		show_diag(c->diag, DIAG_WARNING);
 	if (cli->check || (cli->debug && !cli->run.use_vm))
@@ -221,6 +226,7 @@ int main(int argc, char **argv)
 		status = list_probes(&cli, &diag);
 	} else {
 		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli.params, .param_cnt = cli.param_cnt,
+				     .named = cli.named, .named_cnt = cli.named_cnt,
 				     .config = config_defaults, .warns_more = cli.warnings };
 
 		status = run(&cli, &c);

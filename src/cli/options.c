@@ -217,6 +217,23 @@ static int bad_option(int got, char **argv)
 	return usage(NULL);
 }
 
+/* What is left is for the script: options (they stood behind `--`, or would have been taken for ours), and the rest. Options go to the end. */
+static void split_params(struct cli *cli, char **argv, u32 cnt)
+{
+	static char *named[256];
+	u32 kept = 0;
+
+	for (u32 i = 0; i < cnt; i++) {
+		if (str_starts(argv[i], "--") && argv[i][2] && cli->named_cnt < ARRAY_CNT(named))
+			named[cli->named_cnt++] = argv[i];
+		else
+			argv[kept++] = argv[i];
+	}
+	cli->named = named;
+	cli->params = argv;
+	cli->param_cnt = kept;
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
 	struct option longs[ARRAY_CNT(option_table) + 1] = {};
@@ -257,7 +274,6 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 			return usage("there is no program to run");
 		cli->script_path = argv[optind++];
 	}
-	cli->params = argv + optind;
-	cli->param_cnt = argc - optind;
+	split_params(cli, argv + optind, argc - optind);
 	return -1;
 }

@@ -613,6 +613,71 @@ bool lang_is_partial(const struct compile *c)
 	return false;
 }
 
+static bool is_known_opt(const struct compile *c, const char *word)
+{
+	size_t n = strcspn(word + 2, "=");
+
+	vec_for(o, &c->opts)
+		if (strlen(o->name) == n && !strncmp(o->name, word + 2, n))
+			return true;
+	return false;
+}
+
+bool lang_wants_help(const struct compile *c)
+{
+	for (u32 i = 0; i < c->named_cnt; i++)
+		if (str_eq(c->named[i], "--help") && !is_known_opt(c, "--help"))
+			return true;
+	return false;
+}
+
+void lang_print_opts(const struct compile *c, struct sbuf *out)
+{
+	if (!c->opts.cnt)
+		sbuf_puts(out, "The script has no options.\n");
+	vec_for(o, &c->opts) {
+		const struct expr *d = o->def;
+		size_t start = out->len;
+
+		sbuf_printf(out, "    --%s", o->name);
+		if (d && d->kind == E_STR)
+			sbuf_puts(out, "=STRING");
+		else if (d && d->kind != E_BOOL)
+			sbuf_puts(out, "=NUMBER");
+		while (out->len - start < 26)
+			sbuf_putc(out, ' ');
+		if (o->doc)
+			sbuf_printf(out, " %s", o->doc);
+		if (!d || d->kind == E_BOOL)
+			sbuf_printf(out, " (default: %s)\n", d && d->num.value ? "true" : "false");
+		else if (d->kind == E_STR)
+			sbuf_printf(out, " (default: \"%s\")\n", d->str.s);
+		else
+			sbuf_printf(out, " (default: %lld)\n", (long long)d->num.value);
+	}
+}
+
+/* Options behind `--` that no getopt() asks for. */
+static void check_named(struct compile *c)
+{
+	struct sbuf bad = {}, known = {};
+
+	for (u32 i = 0; i < c->named_cnt; i++)
+		if (!is_known_opt(c, c->named[i]))
+			sbuf_printf(&bad, "%s%.*s", bad.len ? ", " : "", (int)strcspn(c->named[i], "="), c->named[i]);
+	vec_for(o, &c->opts)
+		sbuf_printf(&known, "%s--%s", known.len ? ", " : "", o->name);
+	if (bad.len) {
+		diag_error_nowhere(c->diag, E_ARG_COUNT, "unexpected program command line options: %s", sbuf_str(&bad));
+		if (known.len)
+			diag_hint(c->diag, "expected program options: %s", sbuf_str(&known));
+		else
+			diag_hint(c->diag, "the script has no options: no getopt()");
+	}
+	sbuf_release(&bad);
+	sbuf_release(&known);
+}
+
 bool lang_check(struct compile *c)
 {
 	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
@@ -652,6 +717,8 @@ bool lang_check(struct compile *c)
 	if (!lang_is_partial(c))
 		check_maps(c);
 	check_map_decls(c);
+	if (!lang_wants_help(c))
+		check_named(c);
 	/* What is wrong must have been told: nothing wrong gets past here in silence. */
 	if (c->diag->error_cnt == before && !lang_is_partial(c)) {
 		vec_for(u, &c->units) {

@@ -98,6 +98,13 @@ struct unit {
 	vec(struct var *) vars;
 };
 
+/* An option that the script asks for: getopt(). */
+struct script_opt {
+	const char *name, *doc; /* doc may be NULL */
+	const struct expr *def; /* a literal, or NULL: false */
+	struct span first;
+};
+
 struct compile {
 	struct arena *arena;
 	struct diag *diag;
@@ -106,6 +113,9 @@ struct compile {
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
 	bool parse_only; /* --fmt: nothing but the source itself is read, and macros stay */
+	char **named;  /* --name or --name=value, for the script */
+	u32 named_cnt;
+	vec(struct script_opt) opts; /* that it asks for; lang_check() fills it */
 	struct script *script;
 	struct type_source *script_types; /* what the script defines, and behind it target->types; NULL: it defines nothing */
 	vec(struct site) sites;
@@ -124,6 +134,10 @@ bool lang_macros(struct compile *c);           /* calls of macros → what they 
 bool lang_config(struct compile *c);           /* config block and environment → config */
 bool lang_expand(struct compile *c);           /* attach points → sites and units; asks the providers */
 bool lang_check(struct compile *c);            /* names, types, constants */
+
+/* `-- --help`: the script's options are to be shown, not the script run. */
+bool lang_wants_help(const struct compile *c);
+void lang_print_opts(const struct compile *c, struct sbuf *out);
 
 /* --check: the arguments of a probe are not known, so the types are incomplete and nothing can be compiled. */
 bool lang_is_partial(const struct compile *c);
