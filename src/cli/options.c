@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "out/sink.h"
+#include "sym/debugfile.h"
 
 const struct option_info option_table[] = {
 #define OPTION_ROW(id, letter, name, arg, doc) { id, letter, name, arg, doc },
@@ -141,6 +142,9 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_VERBOSE:
 		cli->run.verbose = true;
+		return -1;
+	case OPT_DEBUGINFO:
+		debugfile_set_path(optarg);
 		return -1;
 	case OPT_UNSAFE:
 		cli->unsafe = true;

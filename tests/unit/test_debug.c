@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "out_check.h"
 #include "sym/debugfile.h"
+#include "sym/dwarf.h"
 #include "sym/elf.h"
 
 static char dir[] = "/tmp/test_debug_XXXXXX";
@@ -182,6 +183,154 @@ static void test_open(void)
 	free(text);
 }
 
+/* ---- lines ---- */
+
+static const char lines_c[] =
+	"#define KEEP __attribute__((noinline, used))\n"
+	"static volatile int sink;\n"
+	"static inline __attribute__((always_inline)) void both(int x)\n"
+	"{\n"
+	"	sink = x * 3;\n" /* 5 */
+	"}\n"
+	"KEEP void one(int x)\n"
+	"{\n"
+	"	both(x + 1); sink += x;\n"
+	"}\n" /* 10 */
+	"KEEP int two(int x)\n"
+	"{\n"
+	"	both(x);\n"
+	"	for (int i = 0; i < x; i++)\n"
+	"		sink++;\n" /* 15 */
+	"	return sink;\n"
+	"}\n"
+	"\n"
+	"int main(void)\n"
+	"{\n" /* 20 */
+	"	one(1);\n"
+	"	return two(2) ? 0 : 1;\n"
+	"}\n";
+
+/* Addresses of a line, each with the function that the symbol table has there. */
+static void expect_line(int at, struct dbg *d, const char *prog, const char *file, u32 line, u32 col, const char *want)
+{
+	struct dbg_lines found;
+	struct sbuf got = {};
+	struct sym_elf *e;
+
+	CHECK(!sym_elf_open(in_dir(prog), &e));
+	dbg_find_line(d, file, line, col, &found);
+	vec_for(p, &found.at) {
+		const struct sym_func *f = sym_elf_at(e, p->addr);
+		struct dbg_place back;
+
+		sbuf_printf(&got, "%s:%u %s in %s\n", strrchr(p->file, '/') + 1, p->line, p->func, f ? f->name : "?");
+		CHECK(dbg_line_at(d, p->addr, &back) && str_eq(back.file, p->file) && (back.line == p->line || col));
+	}
+	if (!found.at.cnt)
+		sbuf_printf(&got, "%s, next %u\n", found.is_file_known ? "nothing" : "no such file", found.next_line);
+	check_text(__FILE__, at, sbuf_str(&got), want);
+	vec_free(&found.at);
+	sbuf_release(&got);
+	sym_elf_free(e);
+}
+
+static void test_lines(void)
+{
+	static const char *const how[] = { "cc -gdwarf-5", "cc -gdwarf-4", "cc -gdwarf-4 -gz", "cc -gdwarf-5 -gz", "clang -gdwarf-5", "clang -gdwarf-4" };
+	bool has_clang = !system("command -v clang >/dev/null");
+
+	CHECK(sh("mkdir -p src"));
+	write_file("src/lines.c", lines_c);
+	for (u32 i = 0; i < 2 * ARRAY_CNT(how); i++) {
+		const char *cc = how[i / 2], *opt = i % 2 ? "-O2" : "-O0";
+		struct dbg_lines none;
+		struct dbg *d;
+		int err;
+
+		if (str_starts(cc, "clang") && !has_clang)
+			continue;
+		CHECK(sh("%s %s -o lines src/lines.c", cc, opt));
+		err = dbg_open(in_dir("lines"), &d);
+		CHECK(!err);
+		if (err)
+			continue;
+		expect_line(__LINE__, d, "lines", "lines.c", 21, 0, "lines.c:21 main in main\n");
+		expect_line(__LINE__, d, "lines", "src/lines.c", 21, 0, "lines.c:21 main in main\n");
+		expect_line(__LINE__, d, "lines", "./lines.c", 21, 0, "lines.c:21 main in main\n");
+		expect_line(__LINE__, d, "lines", in_dir("src/lines.c"), 21, 0, "lines.c:21 main in main\n");
+		expect_line(__LINE__, d, "lines", "ines.c", 21, 0, "no such file, next 0\n");
+		expect_line(__LINE__, d, "lines", "other.c", 21, 0, "no such file, next 0\n");
+		expect_line(__LINE__, d, "lines", "", 21, 0, "no such file, next 0\n");
+		dbg_find_line(d, "lines.c", 18, 0, &none);
+		CHECK(!none.at.cnt && none.is_file_known && (none.next_line == 19 || none.next_line == 20)); /* where main starts: compilers differ */
+		expect_line(__LINE__, d, "lines", "lines.c", 24, 0, "nothing, next 0\n");
+		/* A loop's line is cut into pieces; what was inlined twice is in two places. */
+		expect_line(__LINE__, d, "lines", "lines.c", 14, 0, "lines.c:14 two in two\n");
+		expect_line(__LINE__, d, "lines", "lines.c", 5, 0, "lines.c:5 both in one\nlines.c:5 both in two\n");
+		expect_line(__LINE__, d, "lines", "lines.c", 21, 99, "nothing, next 22\n");
+		CHECK(!dbg_line_at(d, 1, &(struct dbg_place){}));
+		dbg_close(d);
+	}
+}
+
+/* ---- hostile files ---- */
+
+/* Asks everything that can be asked; answers do not matter. */
+static void ask_all(struct dbg *d)
+{
+	struct dbg_lines found;
+
+	dbg_find_line(d, "lines.c", 5, 0, &found);
+	vec_free(&found.at);
+	dbg_find_line(d, "lines.c", 9, 2, &found);
+	vec_free(&found.at);
+	for (u64 a = 0x1000; a < 0x1400; a += 16)
+		dbg_line_at(d, a, &(struct dbg_place){});
+}
+
+/* Each debug section in turn is cut, or has bytes changed. */
+static void test_hostile(const char *prog, u32 rounds)
+{
+	char *path = xasprintf("%s/hostile", dir), *text;
+	struct objfile o;
+	u32 seed = 7;
+	size_t len;
+
+	CHECK(!io_read_file(in_dir(prog), &text, &len) && !objfile_open(&o, in_dir(prog), 0, 0));
+	for (u32 round = 0; round < rounds; round++) {
+		char *copy = memcpy(malloc(len), text, len);
+		struct dbg *d;
+		FILE *f;
+
+		for (u32 i = 1; i < o.sh_cnt; i++) {
+			Elf64_Shdr *sh = (Elf64_Shdr *)(copy + o.eh->e_shoff) + i;
+			u32 changes = round % 5 == 4 ? 0 : 1 + round % 7;
+
+			if (!str_starts(objfile_section_name(&o, i), ".debug_") || !sh->sh_size)
+				continue;
+			for (u32 k = 0; k < changes; k++) {
+				seed = seed * 1103515245 + 12345;
+				copy[sh->sh_offset + (seed >> 4) % sh->sh_size] = round & 1 ? (char)(seed >> 20) : (seed & 0x10000 ? 0xff : 0);
+			}
+			seed = seed * 1103515245 + 12345;
+			if (!changes && (seed >> 16) % 3 == 0)
+				sh->sh_size = (seed >> 4) % sh->sh_size;
+		}
+		f = fopen(path, "w");
+		fwrite(copy, 1, len, f);
+		fclose(f);
+		if (!dbg_open(path, &d)) {
+			ask_all(d);
+			dbg_close(d);
+		}
+		free(copy);
+	}
+	passed++;
+	objfile_release(&o);
+	free(text);
+	free(path);
+}
+
 int main(void)
 {
 	world_init();
@@ -194,6 +343,10 @@ int main(void)
 	test_packed();
 	test_fetched();
 	test_open();
+	test_lines();
+	CHECK(sh("cc -gdwarf-5 -O2 -o v5 src/lines.c && cc -gdwarf-4 -O2 -o v4 src/lines.c"));
+	test_hostile("v5", 300);
+	test_hostile("v4", 300);
 	if (!failed)
 		CHECK(sh("cd / && rm -r %s", dir));
 	return world_end();

@@ -1,0 +1,44 @@
+/* Debug information of a program or library: DWARF 4 and 5.
+ *
+ *     struct dbg *d = dbg_of("/usr/bin/app", &why);           the file's, or its debug file's (sym/debugfile.h)
+ *     dbg_find_line(d, "main.c", 12, 0, &found)               source line → addresses
+ *     dbg_line_at(d, addr, &place)                            address → source line
+ *
+ * Addresses are those of the file (as in its symbol table); sym_elf_offset() turns them into file offsets. What is handed out is valid until
+ * dbg_close(). Reading is lazy: opening a file costs next to nothing, a question costs a walk over the units that can answer it.
+ *
+ * Not read: DWARF 2 and 3, type units of DWARF 4 (-fdebug-types-section), split DWARF (.dwo).
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "lang/type.h"
+
+struct dbg;
+
+/* Returns 0; -ENOENT: there is no debug information; or another -errno when the file cannot be read. */
+int dbg_open(const char *path, struct dbg **out);
+void dbg_close(struct dbg *d);
+/* The same, opened once for the whole run and never closed. NULL: *why says what is missing (a sentence that starts with the path). */
+struct dbg *dbg_of(const char *path, const char **why);
+
+/* ---- lines ---- */
+
+struct dbg_place {
+	u64 addr;
+	const char *file; /* as the compiler had it, with its directory if that is known */
+	u32 line, col;    /* col 0: not told */
+	const char *func; /* innermost function, also one that was inlined; NULL: unknown */
+};
+
+struct dbg_lines {
+	vec(struct dbg_place) at; /* by address */
+	bool is_file_known;
+	u32 next_line;            /* nothing is at the line: the next one that has code, 0 if there is none */
+};
+
+/* Where a line of a source file begins: one address for each function that it is in, and for each copy that was inlined. file: the end of its
+ * path, whole components ("main.c", "src/main.c"). col 0: any. The caller frees out->at. */
+void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct dbg_lines *out);
+/* The line that an address belongs to. False: unknown. */
+bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out);
