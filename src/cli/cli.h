@@ -23,7 +23,7 @@ extern const u32 option_cnt;
 
 enum debug_stage { DEBUG_AST = 1, DEBUG_TYPES = 2, DEBUG_IR = 4, DEBUG_BPF = 8 };
 
-enum cli_mode { MODE_RUN, MODE_FORMAT };
+enum cli_mode { MODE_RUN, MODE_TEST, MODE_BENCH, MODE_FORMAT };
 
 struct cli {
 	enum cli_mode mode;

@@ -227,7 +227,8 @@ int main(int argc, char **argv)
 	} else {
 		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli.params, .param_cnt = cli.param_cnt,
 				     .named = cli.named, .named_cnt = cli.named_cnt,
-				     .config = config_defaults, .warns_more = cli.warnings };
+				     .config = config_defaults, .warns_more = cli.warnings,
+				     .mode = cli.mode == MODE_TEST ? RUN_TESTS : cli.mode == MODE_BENCH ? RUN_BENCHES : RUN_TRACE };
 
 		status = run(&cli, &c);
 		child_free(cli.run.child);

@@ -98,7 +98,7 @@ static int take_mode(struct cli *cli, const char *word)
 	static const struct {
 		const char *word;
 		enum cli_mode mode;
-	} modes[] = { { "format", MODE_FORMAT } };
+	} modes[] = { { "test", MODE_TEST }, { "bench", MODE_BENCH }, { "format", MODE_FORMAT } };
 
 	for (u32 i = 0; i < ARRAY_CNT(modes); i++) {
 		if (str_eq(word, modes[i].word)) {
@@ -106,7 +106,7 @@ static int take_mode(struct cli *cli, const char *word)
 			return -1;
 		}
 	}
-	return usage("--mode takes format");
+	return usage("--mode takes test, bench or format");
 }
 
 /* One option; -1 to go on. */
@@ -154,6 +154,12 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_FMT:
 		cli->mode = MODE_FORMAT;
+		return -1;
+	case OPT_TEST:
+		cli->mode = MODE_TEST;
+		return -1;
+	case OPT_BENCH:
+		cli->mode = MODE_BENCH;
 		return -1;
 	case OPT_MODE:
 		return take_mode(cli, optarg);

@@ -146,7 +146,7 @@ static void check_probetype(struct check *k, struct expr *e)
 	struct span span = e->span;
 
 	*e = (struct expr){ .kind = E_STR, .span = span };
-	e->str.s = p->flags & PROV_SELF ? "special" : p->name;
+	e->str.s = p->flags & PROV_TEST ? "test" : p->flags & PROV_BENCH ? "benchmark" : p->flags & PROV_SELF ? "special" : p->name;
 	e->str.len = strlen(e->str.s);
 	e->type = type_string(check_arena(k), e->str.len + 1);
 }
@@ -161,7 +161,7 @@ static const struct fn rows[] = {
 	{ "cgroup_path", "(int id, ?strlit hierarchies) cgroup_path", "where the cgroup with this ID is: hierarchy:path, for each hierarchy whose name matches the pattern", "begin { print(cgroup_path(cgroup)) }", 0, check_cgroup_path, lower_cgroup_path },
 	{ "has_cpid", "() bool", "true if there is a command of -c", "begin { if (has_cpid) { print(cpid) } }", FN_WORD, .lower = lower_has_cpid },
 	{ "usermode", "() uint8", "1 if the processor was interrupted in a program, 0 if in the kernel", "profile:hz:99 { @[usermode] = count() }", FN_WORD, .lower = lower_usermode },
-	{ "probetype", "() string", "type of the probe: kprobe, tracepoint, …; special for begin and end", "begin { @[probetype] = count() }", FN_WORD, check_probetype, never_lowered },
+	{ "probetype", "() string", "type of the probe: kprobe, tracepoint, …; special for begin, end and self, benchmark for bench", "begin { @[probetype] = count() }", FN_WORD, check_probetype, never_lowered },
 };
 
 FN_FAMILY(fn_tasks, rows);

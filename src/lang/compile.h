@@ -105,6 +105,9 @@ struct script_opt {
 	struct span first;
 };
 
+/* What the script is run for. */
+enum run_mode { RUN_TRACE, RUN_TESTS, RUN_BENCHES };
+
 struct compile {
 	struct arena *arena;
 	struct diag *diag;
@@ -112,6 +115,7 @@ struct compile {
 	struct config config;
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
+	enum run_mode mode;
 	bool parse_only; /* --fmt: nothing but the source itself is read, and macros stay */
 	char **named;  /* --name or --name=value, for the script */
 	u32 named_cnt;

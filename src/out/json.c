@@ -396,6 +396,29 @@ static void json_before_maps(struct out *o)
 	(void)o;
 }
 
+static void json_suite(struct out *o, const struct suite *s, enum suite_step step)
+{
+	const struct suite_result *r = &s->results[s->at];
+	struct sbuf *b;
+
+	if (step != SUITE_DONE || (s->is_bench && r->state == SUITE_SKIPPED))
+		return;
+	b = line_begin(o, s->is_bench ? "benchmark_result" : "test_result");
+	sbuf_puts(b, ", \"data\": {");
+	json_puts(b, r->name);
+	if (s->is_bench && r->state == SUITE_PASSED) {
+		sbuf_printf(b, ": {\"average\": %llu, \"iters\": %u}}", (unsigned long long)r->ns, r->times);
+	} else {
+		if (s->is_bench)
+			sbuf_puts(b, ": {\"passed\": false, \"output\": ");
+		else
+			sbuf_printf(b, ": {\"duration\": %llu, \"passed\": %s, \"output\": ", (unsigned long long)r->ns, r->state == SUITE_PASSED ? "true" : "false");
+		json_string(b, r->output, r->output_len);
+		sbuf_puts(b, "}}");
+	}
+	line_end(o);
+}
+
 const struct sink sink_json = {
 	.name = "json",
 	.doc = "one JSON object per line",
@@ -407,4 +430,5 @@ const struct sink sink_json = {
 	.report = json_report,
 	.helper_error = json_helper_error,
 	.before_maps = json_before_maps,
+	.suite = json_suite,
 };

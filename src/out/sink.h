@@ -53,8 +53,27 @@ struct out {
 	struct sbuf buf;    /* scratch of the sink */
 	bool colour;        /* messages on err are coloured */
 	bool no_warnings;   /* report() shows errors only */
+	u32 error_cnt;      /* errors that report() was given: errorf, runtime_error */
 	int write_err;      /* errno of the first write that failed; nothing is written after it */
 };
+
+/* --test and --bench: what they found so far. */
+struct suite_result {
+	const char *name;
+	enum { SUITE_WAITS, SUITE_PASSED, SUITE_FAILED, SUITE_SKIPPED } state;
+	u64 ns;        /* of a test; of one run of a benchmark */
+	u32 times;     /* runs of a benchmark */
+	char *output;  /* what it printed */
+	size_t output_len;
+};
+
+struct suite {
+	bool is_bench;
+	struct suite_result *results;
+	u32 cnt, at; /* the one at hand */
+};
+
+enum suite_step { SUITE_BEGIN, SUITE_RUN, SUITE_DONE, SUITE_END };
 
 struct sink {
 	const char *name;
@@ -75,6 +94,8 @@ struct sink {
 			     int retcode);
 	/* Once, before the maps at the end. */
 	void (*before_maps)(struct out *o);
+	/* Before all tests or benchmarks, before and after each, after all. */
+	void (*suite)(struct out *o, const struct suite *s, enum suite_step step);
 };
 
 const struct sink *sink_find(const char *name); /* NULL if none */

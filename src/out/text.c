@@ -64,6 +64,7 @@ static void text_report(struct out *o, const char *kind, struct span at, const s
 {
 	bool is_error = str_eq(kind, "errorf");
 
+	o->error_cnt += is_error || str_eq(kind, "runtime_error");
 	if (is_error || !o->no_warnings)
 		out_message(o, is_error ? DIAG_ERROR : DIAG_WARNING, d, &at, msg);
 }
@@ -96,4 +97,5 @@ const struct sink sink_text = {
 	.report = text_report,
 	.helper_error = text_helper_error,
 	.before_maps = text_before_maps,
+	.suite = text_suite,
 };

@@ -10,6 +10,9 @@ u64 value_load_member(const struct member *m, const u8 *data);
 /* The average of avg and stats: {total, count}. As s64 if the type is signed. */
 u64 value_average(const struct type *t, const u8 *data);
 
+/* The suite() of the text format. */
+void text_suite(struct out *o, const struct suite *s, enum suite_step step);
+
 static inline u64 value_div(u64 v, u64 div, bool is_signed)
 {
 	if (div <= 1)

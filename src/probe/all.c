@@ -3,23 +3,28 @@
 
 #include "probe/provider.h"
 
-extern const struct provider provider_begin, provider_end, provider_hardware, provider_interval, provider_kprobe,
-	provider_kretprobe, provider_profile, provider_software, provider_tracepoint, provider_uprobe, provider_uretprobe, provider_usdt;
+#define PROVIDERS(X) \
+	X(begin) \
+	X(bench) \
+	X(end) \
+	X(hardware) \
+	X(interval) \
+	X(kprobe) \
+	X(kretprobe) \
+	X(profile) \
+	X(self) \
+	X(software) \
+	X(test) \
+	X(tracepoint) \
+	X(uprobe) \
+	X(uretprobe) \
+	X(usdt)
 
-static const struct provider *const providers[] = {
-	&provider_begin,
-	&provider_end,
-	&provider_hardware,
-	&provider_interval,
-	&provider_kprobe,
-	&provider_kretprobe,
-	&provider_profile,
-	&provider_software,
-	&provider_tracepoint,
-	&provider_uprobe,
-	&provider_uretprobe,
-	&provider_usdt,
-};
+#define DECLARE(name) extern const struct provider provider_##name;
+PROVIDERS(DECLARE)
+
+#define ADDRESS(name) &provider_##name,
+static const struct provider *const providers[] = { PROVIDERS(ADDRESS) };
 
 const struct provider *provider_find(const char *word)
 {

@@ -142,6 +142,20 @@ static bool is_pattern(const struct attach_point *ap)
 	return false;
 }
 
+/* Tests and benchmarks are there only when they are asked for, and then nothing else is. */
+static bool is_of_mode(const struct compile *c, const struct provider *p)
+{
+	switch (c->mode) {
+	case RUN_TRACE:
+		return c->target->is_check || !(p->flags & (PROV_TEST | PROV_BENCH));
+	case RUN_TESTS:
+		return p->flags & PROV_TEST;
+	case RUN_BENCHES:
+		return p->flags & PROV_BENCH;
+	}
+	return false;
+}
+
 static void expand_attach_point(struct compile *c, struct gather *g, const struct attach_point *ap)
 {
 	u32 errors = c->diag->error_cnt;
@@ -152,7 +166,7 @@ static void expand_attach_point(struct compile *c, struct gather *g, const struc
 		unknown_provider(c, ap);
 		return;
 	}
-	if (!g->provider->parse(c->diag, ap))
+	if (!is_of_mode(c, g->provider) || !g->provider->parse(c->diag, ap))
 		return;
 	g->sink.ap = ap;
 	g->sink.found = 0;
@@ -266,6 +280,40 @@ static bool within_limits(struct compile *c, const struct probe *p, u32 site_cnt
 	return true;
 }
 
+static bool script_has(const struct script *s, u32 flag)
+{
+	vec_for(p, &s->probes) {
+		for (u32 i = 0; i < (*p)->ap_cnt; i++) {
+			const struct provider *prov = provider_find((*p)->aps[i].parts[0]);
+
+			if (prov && prov->flags & flag)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void nothing_to_do(struct compile *c)
+{
+	switch (c->mode) {
+	case RUN_TRACE:
+		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
+		if (script_has(c->script, PROV_TEST))
+			diag_hint(c->diag, "the script has tests: --test runs them");
+		if (script_has(c->script, PROV_BENCH))
+			diag_hint(c->diag, "the script has benchmarks: --bench runs them");
+		return;
+	case RUN_TESTS:
+		diag_error_nowhere(c->diag, E_NO_MATCH, "the script has no tests");
+		diag_hint(c->diag, "a test is a probe of its own: test:NAME { … }");
+		return;
+	case RUN_BENCHES:
+		diag_error_nowhere(c->diag, E_NO_MATCH, "the script has no benchmarks");
+		diag_hint(c->diag, "a benchmark is a probe of its own: bench:NAME { … }");
+		return;
+	}
+}
+
 bool lang_expand(struct compile *c)
 {
 	u32 errors = c->diag->error_cnt;
@@ -297,7 +345,7 @@ bool lang_expand(struct compile *c)
 		diag_hint(c->diag, "raise the limit with the max_bpf_progs config variable or BPFTRACE_MAX_BPF_PROGS");
 	}
 	if (!c->units.cnt && c->diag->error_cnt == errors)
-		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
+		nothing_to_do(c);
 	return c->diag->error_cnt == errors;
 }
 

@@ -27,12 +27,15 @@ enum provider_flags {
 	PROV_PID_FILTER = 1 << 6, /* -p becomes a condition in the program */
 	PROV_OVERRIDE = 1 << 7,
 	PROV_SIGNAL = 1 << 8,
-	PROV_SELF = 1 << 9,       /* runs in the tracer itself: begin, end */
+	PROV_SELF = 1 << 9,       /* runs in the tracer itself: begin, end, … */
 	PROV_RETURNS_1 = 1 << 10, /* the program's result is 1, not 0 */
 	PROV_LIST_EXPLICIT = 1 << 11, /* -l shows it only when it is named */
 	PROV_REENTRANT = 1 << 15, /* programs on one CPU may be preempted by others of the same unit: uprobes; the kernel guards all others */
 	PROV_END = 1 << 12,       /* of the PROV_SELF ones: runs when tracing ends */
 	PROV_REVERSE = 1 << 13,   /* the kernel runs what was attached last first: to run in source order, attach in reverse */
+	PROV_TRIGGER = 1 << 16,   /* of the PROV_SELF ones: runs when the tracer gets SIGUSR1 */
+	PROV_TEST = 1 << 17,      /* … with --test */
+	PROV_BENCH = 1 << 18,     /* … with --bench */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
 	PROV_AT_SITE = 1 << 16,   /* the instruction pointer is the site's address */
 };

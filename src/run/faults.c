@@ -48,3 +48,12 @@ void faults_tell(struct session *s, bool is_end)
 		s->faults_told[i] |= c.cnt != 0;
 	}
 }
+
+void faults_reset(struct session *s)
+{
+	for (u32 i = 0; s->head && i < s->image->faults.cnt; i++) {
+		memset((u8 *)s->head + s->image->faults.at[i].off, 0, sizeof(struct fault_count));
+		if (s->faults_told)
+			s->faults_told[i] = false;
+	}
+}

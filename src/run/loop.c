@@ -48,6 +48,22 @@ static void on_stop(int sig)
 	errno = err;
 }
 
+static volatile sig_atomic_t usr1_cnt;
+static struct sigaction old_usr1_action;
+static bool takes_usr1;
+
+static void on_usr1(int sig)
+{
+	int err = errno;
+	u64 one = 1;
+
+	(void)sig;
+	usr1_cnt++;
+	if (write(wake_fd, &one, sizeof(one)) < 0)
+		errno = err; /* the counter is full: awake anyway */
+	errno = err;
+}
+
 static void on_pipe(int sig)
 {
 	(void)sig; /* the write says EPIPE. A handler, because commands that we start would inherit SIG_IGN */
@@ -74,10 +90,22 @@ int signals_begin(void)
 	return 0;
 }
 
+void signals_take_usr1(void)
+{
+	struct sigaction sa = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+
+	usr1_cnt = 0;
+	sigaction(SIGUSR1, &sa, &old_usr1_action);
+	takes_usr1 = true;
+}
+
 void signals_end(void)
 {
 	if (wake_fd < 0)
 		return;
+	if (takes_usr1)
+		sigaction(SIGUSR1, &old_usr1_action, NULL);
+	takes_usr1 = false;
 	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++)
 		sigaction(stop_signals[i], &old_actions[i], NULL);
 	sigaction(SIGPIPE, &old_pipe_action, NULL);
@@ -186,7 +214,8 @@ void loop_run(struct loop *l)
 	};
 	/* Faults come without an event that would wake us. */
 	int patience = s->image->faults.cnt ? FAULT_LOOK_MS : -1;
-	u64 start = 0, last_start;
+	u64 start = 0, last_start, woken;
+	int usr1_done = 0;
 
 	for (;;) {
 		int timeout, cnt;
@@ -205,6 +234,14 @@ void loop_run(struct loop *l)
 			timeout = 0;
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));
+		while (l->on_usr1 && usr1_done != usr1_cnt && !caught && !s->exiting) {
+			usr1_done++;
+			if (!l->on_usr1(l->arg))
+				s->exiting = true;
+		}
+		/* Or poll() would return at once from now on. */
+		if (fds[0].revents && !caught && read(wake_fd, &woken, sizeof(woken)) < 0)
+			continue; /* it was a signal's write that we did not see yet */
 		if (fds[3].revents)
 			symbols_update(s->symbols);
 		if (fds[2].revents)

@@ -1,12 +1,15 @@
 /* The inside of run/: signals, draining, the event loop. Only session.c and loop.c use it. */
 #pragma once
 
+#include <time.h>
+
 #include "run/session.h"
 
 /* The first SIGINT, SIGTERM or SIGHUP asks for an orderly end; one that comes some time after the end began ends the process
  * at once. Handlers, not a signalfd: commands that are started meanwhile must not inherit blocked signals, and a write that
  * hangs in a full pipe must not make us immune. */
 int signals_begin(void); /* 0 or -errno */
+void signals_take_usr1(void); /* from now on SIGUSR1 wakes the loop; otherwise it does what it does to any process */
 void signals_end(void);  /* as it was before */
 int signals_caught(void); /* which one, or 0 */
 void signals_stopping(void); /* the end has begun for another reason */
@@ -16,11 +19,16 @@ int session_drain(struct session *s);
 
 /* Tells of faults that were not told yet, and at the end how often they were. */
 void faults_tell(struct session *s, bool is_end);
+/* Forgets what was counted so far. */
+void faults_reset(struct session *s);
 
 struct loop {
 	struct session *s;
 	int pid_fd;    /* of the process whose end ends us, or -1 */
 	bool is_brief; /* nothing will come but what is there */
+	/* Called in the loop for each SIGUSR1; NULL if nobody wants it. False: it is time to end. */
+	bool (*on_usr1)(void *arg);
+	void *arg;
 };
 /* Handles events until there is a reason to end. */
 void loop_run(struct loop *l);

@@ -27,8 +27,10 @@ typedef void (*object_record_fn)(void *arg, const u8 *data, u32 len);
 
 struct object_ops {
 	const char *name;
-	/* Runs a begin or end program once. */
-	int (*prog_run)(struct object *o, u32 prog);
+	/* Runs a program that is attached to nothing (PROV_SELF) once. *result (may be NULL): what it returned. */
+	int (*prog_run)(struct object *o, u32 prog, u32 *result);
+	/* Runs it many times. *ns: what that took, without what is around each run. */
+	int (*prog_time)(struct object *o, u32 prog, u32 times, u64 *ns);
 	/* The value of an array map (data, scratch), shared with the programs. NULL: none. */
 	void *(*map_mem)(struct object *o, u32 map);
 	int (*map_read)(struct object *o, u32 map, struct map_dump *out);

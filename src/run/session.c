@@ -17,6 +17,7 @@
 #include "run/child.h"
 #include "run/loop.h"
 #include "run/mapread.h"
+#include "run/suite.h"
 #include "run/symbols.h"
 
 #define OUT_BUF_SZ (64 << 10)
@@ -142,7 +143,7 @@ static u32 flags_of(const struct run *r, u32 prog)
 
 static bool run_prog(struct run *r, u32 prog)
 {
-	int err = r->s.obj->ops->prog_run(r->s.obj, prog);
+	int err = r->s.obj->ops->prog_run(r->s.obj, prog, NULL);
 
 	if (!err)
 		return true;
@@ -158,7 +159,7 @@ static bool run_self(struct run *r, bool is_end)
 	for (u32 i = 0; i < r->s.image->progs.cnt; i++) {
 		u32 flags = flags_of(r, i);
 
-		if (!(flags & PROV_SELF) || !(flags & PROV_END) == is_end)
+		if (!(flags & PROV_SELF) || flags & PROV_TRIGGER || !(flags & PROV_END) == is_end)
 			continue;
 		if (!run_prog(r, i))
 			return false;
@@ -171,9 +172,27 @@ static bool run_self(struct run *r, bool is_end)
 static bool has_others(const struct run *r)
 {
 	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
-		if (!(flags_of(r, i) & PROV_SELF))
+		if (!(flags_of(r, i) & PROV_SELF) || flags_of(r, i) & PROV_TRIGGER)
 			return true;
 	return false;
+}
+
+static bool has_trigger(const struct run *r)
+{
+	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
+		if (flags_of(r, i) & PROV_TRIGGER)
+			return true;
+	return false;
+}
+
+static bool run_triggered(void *arg)
+{
+	struct run *r = arg;
+
+	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
+		if (flags_of(r, i) & PROV_TRIGGER && !run_prog(r, i))
+			return false;
+	return true;
 }
 
 static void raise_fd_limit(void)
@@ -247,6 +266,12 @@ static bool trace(struct run *r)
 	struct sbuf why = {};
 	u32 cnt;
 
+	/* From here on, so that a signal that comes while we attach is not the end. */
+	if (has_trigger(r)) {
+		signals_take_usr1();
+		loop.on_usr1 = run_triggered;
+		loop.arg = r;
+	}
 	if (!r->opts->dry_run && !run_self(r, false))
 		return false;
 	if (!attach_all(r, &cnt))
@@ -283,7 +308,7 @@ static bool trace_in_vm(struct run *r)
 	if (!run_self(r, false))
 		return false;
 	for (u32 i = 0; i < r->s.image->progs.cnt && !r->s.exiting && !signals_caught(); i++) {
-		if (flags_of(r, i) & PROV_SELF)
+		if (flags_of(r, i) & PROV_SELF && !(flags_of(r, i) & PROV_TRIGGER))
 			continue;
 		if (!run_prog(r, i))
 			return false;
@@ -408,12 +433,17 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 	}
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
 	set_clocks(&r.s);
-	ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
+	if (c->mode != RUN_TRACE)
+		ok = suite_run(&r.s);
+	else
+		ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
 	signals_stopping();
 	detach_all(&r);
 	if (opts->child)
 		child_kill(opts->child);
-	if (ok && !opts->dry_run)
+	if (c->mode != RUN_TRACE)
+		report_losses(&r);
+	else if (ok && !opts->dry_run)
 		ok = finish(&r);
 out:
 	if (opts->child)

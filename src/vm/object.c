@@ -2,6 +2,7 @@
 #include "run/object.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "vm/internal.h"
 
@@ -111,11 +112,27 @@ int vm_object_run_ctx(struct object *o, u32 prog, void *ctx, u32 ctx_sz, u64 *re
 	return err;
 }
 
-static int prog_run(struct object *o, u32 prog)
+static int prog_run(struct object *o, u32 prog, u32 *result)
 {
-	u64 ctx[VM_CTX_WORDS] = {};
+	u64 ctx[VM_CTX_WORDS] = {}, value = 0;
+	int err = vm_object_run_ctx(o, prog, ctx, sizeof(ctx), &value);
 
-	return vm_object_run_ctx(o, prog, ctx, sizeof(ctx), NULL);
+	if (result)
+		*result = (u32)value;
+	return err;
+}
+
+static int prog_time(struct object *o, u32 prog, u32 times, u64 *ns)
+{
+	struct timespec begin, end;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (u32 i = 0; i < times && !err; i++)
+		err = prog_run(o, prog, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	*ns = (u64)(end.tv_sec - begin.tv_sec) * 1000000000 + (u64)end.tv_nsec - (u64)begin.tv_nsec;
+	return err;
 }
 
 static void *map_mem(struct object *o, u32 map)
@@ -251,6 +268,7 @@ static int prog_fd(struct object *o, u32 prog)
 static const struct object_ops vm_ops = {
 	.name = "interpreter",
 	.prog_run = prog_run,
+	.prog_time = prog_time,
 	.map_mem = map_mem,
 	.map_read = map_read,
 	.map_lookup = map_lookup,

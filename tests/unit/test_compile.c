@@ -65,7 +65,7 @@ static void run_compiled(struct compile *c, const struct trial *t, struct sbuf *
 	snprintf(env->comm, sizeof(env->comm), "tester");
 	for (u32 i = 0; i < t->runs; i++) {
 		env->cpu = (s32)(i % CPUS);
-		if (obj->ops->prog_run(obj, 0))
+		if (obj->ops->prog_run(obj, 0, NULL))
 			diag_print(c->diag, DIAG_ERROR, false, out);
 	}
 	env->cpu = 0;

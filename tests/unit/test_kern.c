@@ -902,7 +902,7 @@ static void test_object(void)
 	CHECK(o->ops->consume(o, take_record, &out) == 0);
 	/* More often than the ring holds, so that positions wrap. */
 	for (u32 i = 0; i < 300; i++) {
-		int err = o->ops->prog_run(o, 0), ready = poll(&pfd, 1, 0), cnt;
+		int err = o->ops->prog_run(o, 0, NULL), ready = poll(&pfd, 1, 0), cnt;
 
 		sbuf_reset(&out);
 		cnt = o->ops->consume(o, take_record, &out);
@@ -914,7 +914,7 @@ static void test_object(void)
 	}
 	CHECK(!memcmp(mem + 1, "initial", 8));
 	CHECK(poll(&pfd, 1, 0) == 0);
-	CHECK(!o->ops->prog_run(o, 1) && mem[2] == 5);
+	CHECK(!o->ops->prog_run(o, 1, NULL) && mem[2] == 5);
 	CHECK(!kern_obj_info(kern_object_prog_fd(o, 1), &info, &len));
 	CHECK(info.type == BPF_PROG_TYPE_RAW_TRACEPOINT && info.nr_line_info == 3 && info.nr_func_info == 2 && info.btf_id);
 	CHECK_STR(info.name, "test_1_prog");

@@ -104,8 +104,9 @@ static int fake_poll_fd(struct object *o)
 	return ((struct fake *)o)->ring_fd;
 }
 
-static int fake_run(struct object *o, u32 prog)
+static int fake_run(struct object *o, u32 prog, u32 *result)
 {
+	(void)result;
 	((struct fake *)o)->on_run((struct fake *)o, prog);
 	return 0;
 }

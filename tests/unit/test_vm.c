@@ -782,7 +782,7 @@ static void see(void *arg, const u8 *data, u32 len)
 		seen[seen_cnt++] = ((const struct rec_head *)data)->id;
 	/* Sending while receiving must not go on for ever. */
 	if (resend)
-		CHECK_EQ(resend->ops->prog_run(resend, 0), 0);
+		CHECK_EQ(resend->ops->prog_run(resend, 0, NULL), 0);
 }
 
 /* r6 = the data ring's position; a data record with this id; a control record with this id and the position */
@@ -839,13 +839,13 @@ static void test_object(void)
 	CHECK(o && d.error_cnt == 0);
 	for (u32 i = 0; o && i < 3; i++) {
 		seen_cnt = 0;
-		CHECK_EQ(o->ops->prog_run(o, 0), 0);
+		CHECK_EQ(o->ops->prog_run(o, 0, NULL), 0);
 		CHECK_EQ(o->ops->consume(o, see, seen), sizeof(order));
 		CHECK(seen_cnt == sizeof(order) && memcmp(seen, order, sizeof(order)) == 0);
 		CHECK_EQ(o->ops->consume(o, see, seen), 0);
 	}
 	CHECK_EQ(o->ops->poll_fd(o), -1);
-	CHECK_EQ(o->ops->prog_run(o, 0), 0);
+	CHECK_EQ(o->ops->prog_run(o, 0, NULL), 0);
 	resend = o;
 	CHECK_EQ(o->ops->consume(o, see, seen), sizeof(order));
 	resend = NULL;
@@ -871,7 +871,7 @@ static void test_object(void)
 	CHECK_EQ(vm_object_run_ctx(o, 0, value, 8, &result), -EFAULT);
 	value[1] = 1;
 	CHECK_EQ(vm_object_run_ctx(o, 0, value, 16, &result), -EFAULT);
-	CHECK_EQ(o->ops->prog_run(o, 5), -EINVAL);
+	CHECK_EQ(o->ops->prog_run(o, 5, NULL), -EINVAL);
 	vm_object_env(o)->pid = 4;
 	CHECK_EQ(vm_env(vm_object_vm(o))->pid, 4);
 	o->ops->free(o);
