@@ -42,6 +42,16 @@ struct cli {
 /* Returns -1 to go on, or the exit status when everything was said (--help, bad usage). */
 int cli_parse(struct cli *cli, int argc, char **argv);
 
+/* sonde NAME …: what is not running a script. */
+struct command {
+	const char *name, *usage, *doc;
+	int (*run)(int argc, char **argv);
+};
+const struct command *command_find(const char *name);
+/* NULL past the end. */
+const struct command *command_at(u32 i);
+int type_main(int argc, char **argv);
+
 void help_print(struct sbuf *out);
 /* A page of the reference, from the tables; false if there is no such page. */
 bool doc_print(const char *page, struct sbuf *out);

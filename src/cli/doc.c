@@ -21,7 +21,10 @@ void help_print(struct sbuf *out)
 		       "    sonde [options] FILE [parameters]\n"
 		       "    sonde [options] -e 'PROGRAM' [parameters]\n"
 		       "    sonde [options] - [parameters]          (the program comes from standard input)\n"
-		       "    sonde -l [PATTERN]                      (lists probes)\n\nOptions:\n");
+		       "    sonde -l [PATTERN]                      (lists probes)\n");
+	for (u32 i = 0; command_at(i); i++)
+		sbuf_printf(out, "    sonde %-33s (%s)\n", command_at(i)->usage, command_at(i)->doc);
+	sbuf_puts(out, "\nOptions:\n");
 	for (u32 i = 0; i < option_cnt; i++) {
 		struct sbuf head = {};
 
@@ -134,6 +137,14 @@ static void print_man(struct sbuf *out)
 		roff(out, option_table[i].doc);
 		sbuf_putc(out, '\n');
 		sbuf_release(&head);
+	}
+	sbuf_puts(out, ".SH COMMANDS\n");
+	for (u32 i = 0; command_at(i); i++) {
+		sbuf_puts(out, ".TP\n.B sonde ");
+		roff(out, command_at(i)->usage);
+		sbuf_putc(out, '\n');
+		roff(out, command_at(i)->doc);
+		sbuf_puts(out, "; its own \\-\\-help says more\n");
 	}
 	sbuf_puts(out, ".SH PROBES\n");
 	for (u32 i = 0; (p = provider_at(i)); i++) {

@@ -212,8 +212,12 @@ int main(int argc, char **argv)
 	struct arena arena;
 	struct diag diag;
 	struct target target = {};
-	int status = cli_parse(&cli, argc, argv);
+	const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+	int status;
 
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	status = cli_parse(&cli, argc, argv);
 	if (status >= 0)
 		return status;
 	if (cli.info)

@@ -1,0 +1,19 @@
+#include "cli/cli.h"
+
+/* To add one: its file with a function like main(), and a row here. argv[0] is the command's name. */
+static const struct command commands[] = {
+	{ "type", "type [options] [NAME...]", "shows how types lie in memory", type_main },
+};
+
+const struct command *command_at(u32 i)
+{
+	return i < ARRAY_CNT(commands) ? &commands[i] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+	for (u32 i = 0; i < ARRAY_CNT(commands); i++)
+		if (str_eq(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}

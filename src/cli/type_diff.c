@@ -1,0 +1,273 @@
+/* sonde type --diff: members are matched by name, those of unnamed structs like the others. */
+#include <stdlib.h>
+
+#include "base/glob.h"
+#include "base/smap.h"
+#include "cli/type_flat.h"
+#include "cli/type_query.h"
+#include "out/sink.h"
+
+struct differ {
+	struct type_view *old, *new;
+	struct sbuf *out, lines; /* lines: of the type that is being compared */
+	bool json;
+	u32 cnt; /* lines */
+};
+
+static const char *type_text_of(const struct btfraw *b, u32 id, struct sbuf *to)
+{
+	sbuf_reset(to);
+	ctype_name(b, id, to);
+	return sbuf_str(to);
+}
+
+static void json_field(struct sbuf *out, const char *label, const char *text)
+{
+	sbuf_printf(out, ", \"%s\": ", label);
+	json_string(out, text, strlen(text));
+}
+
+static void one_side(struct differ *d, char sign, const struct btfraw *b, const struct flat_member *m)
+{
+	struct sbuf left = {}, right = {};
+
+	d->cnt++;
+	ctype_decl(b, m->type, m->name, &left, &right);
+	if (d->json) {
+		sbuf_printf(&d->lines, "%s{\"change\": \"%s\"", d->lines.len ? ", " : "", sign == '+' ? "added" : "removed");
+		json_field(&d->lines, "member", m->name);
+		sbuf_reset(&left);
+		json_field(&d->lines, "member_type", type_text_of(b, m->type, &left));
+		sbuf_printf(&d->lines, ", \"offset\": %u, \"size\": %u}", m->off, m->sz);
+	} else {
+		sbuf_printf(&d->lines, "\t%c %s %s", sign, sbuf_str(&left), sbuf_str(&right));
+		if (m->bit_sz)
+			sbuf_printf(&d->lines, ":%u", m->bit_sz);
+		sbuf_printf(&d->lines, ";  /* %u %u */\n", m->off, m->sz);
+	}
+	sbuf_release(&left);
+	sbuf_release(&right);
+}
+
+static void changed_number(struct differ *d, const char *label, u32 from, u32 to, const char **sep)
+{
+	if (from == to)
+		return;
+	if (d->json) {
+		sbuf_printf(&d->lines, ", \"old_%s\": %u, \"new_%s\": %u", label, from, label, to);
+	} else {
+		sbuf_printf(&d->lines, "%s%s %u -> %u", *sep, label, from, to);
+		*sep = ", ";
+	}
+}
+
+static void both_sides(struct differ *d, const struct flat_member *m, const struct flat_member *n)
+{
+	struct sbuf a = {}, b = {};
+	const char *sep = ": ";
+	bool is_retyped;
+
+	type_text_of(d->old->b, m->type, &a);
+	type_text_of(d->new->b, n->type, &b);
+	is_retyped = !str_eq(sbuf_str(&a), sbuf_str(&b));
+	if (is_retyped || m->off != n->off || m->bit_off != n->bit_off || m->bit_sz != n->bit_sz || m->sz != n->sz) {
+		d->cnt++;
+		if (d->json) {
+			sbuf_printf(&d->lines, "%s{\"change\": \"changed\"", d->lines.len ? ", " : "");
+			json_field(&d->lines, "member", m->name);
+		} else {
+			sbuf_printf(&d->lines, "\t  %s", m->name);
+		}
+		changed_number(d, "offset", m->off, n->off, &sep);
+		changed_number(d, "bit_offset", m->bit_off, n->bit_off, &sep);
+		changed_number(d, "bits", m->bit_sz, n->bit_sz, &sep);
+		changed_number(d, "size", m->sz, n->sz, &sep);
+		if (is_retyped && d->json) {
+			json_field(&d->lines, "old_type", sbuf_str(&a));
+			json_field(&d->lines, "new_type", sbuf_str(&b));
+		} else if (is_retyped) {
+			sbuf_printf(&d->lines, "%stype %s -> %s", sep, sbuf_str(&a), sbuf_str(&b));
+		}
+		sbuf_puts(&d->lines, d->json ? "}" : "\n");
+	}
+	sbuf_release(&a);
+	sbuf_release(&b);
+}
+
+static void diff_members(struct differ *d, u32 old_id, u32 new_id)
+{
+	struct flat old = {}, new = {};
+	struct smap by_name = {};
+
+	flat_get(&old, d->old->b, old_id);
+	flat_get(&new, d->new->b, new_id);
+	vec_for(n, &new.at)
+		if (*n->name && !smap_get(&by_name, n->name))
+			smap_put(&by_name, n->name, n);
+	vec_for(m, &old.at) {
+		const struct flat_member *n = *m->name ? smap_get(&by_name, m->name) : NULL;
+
+		if (n)
+			both_sides(d, m, n);
+		else if (*m->name)
+			one_side(d, '-', d->old->b, m);
+	}
+	smap_release(&by_name);
+	by_name = (struct smap){};
+	vec_for(m, &old.at)
+		if (*m->name && !smap_get(&by_name, m->name))
+			smap_put(&by_name, m->name, m);
+	vec_for(n, &new.at)
+		if (*n->name && !smap_get(&by_name, n->name))
+			one_side(d, '+', d->new->b, n);
+	smap_release(&by_name);
+	flat_release(&old);
+	flat_release(&new);
+}
+
+static long long enum_val(const struct btf_type *t, u32 i, u32 *name_off)
+{
+	const struct btf_enum *e = (const void *)(t + 1);
+	const struct btf_enum64 *e64 = (const void *)(t + 1);
+
+	if (btf_kind(t) == BTF_KIND_ENUM64) {
+		*name_off = e64[i].name_off;
+		return e64[i].lo | (u64)e64[i].hi << 32;
+	}
+	*name_off = e[i].name_off;
+	return e[i].val;
+}
+
+static void enum_line(struct differ *d, const char *change, const char *name, long long from, long long to)
+{
+	d->cnt++;
+	if (d->json) {
+		sbuf_printf(&d->lines, "%s{\"change\": \"%s\"", d->lines.len ? ", " : "", change);
+		json_field(&d->lines, "member", name);
+		if (!str_eq(change, "added"))
+			sbuf_printf(&d->lines, ", \"old_value\": %lld", from);
+		if (!str_eq(change, "removed"))
+			sbuf_printf(&d->lines, ", \"new_value\": %lld", to);
+		sbuf_putc(&d->lines, '}');
+	} else if (str_eq(change, "changed")) {
+		sbuf_printf(&d->lines, "\t  %s: value %lld -> %lld\n", name, from, to);
+	} else {
+		bool is_new = str_eq(change, "added");
+
+		sbuf_printf(&d->lines, "\t%c %s = %lld\n", is_new ? '+' : '-', name, is_new ? to : from);
+	}
+}
+
+/* from's names that to lacks; and, once, values that differ. */
+static void diff_enums(struct differ *d, const struct btf_type *old, const struct btf_type *new)
+{
+	for (u32 side = 0; side < 2; side++) {
+		const struct btfraw *fb = side ? d->new->b : d->old->b, *tb = side ? d->old->b : d->new->b;
+		const struct btf_type *from = side ? new : old, *to = side ? old : new;
+		struct smap names = {};
+		u32 off;
+
+		for (u32 i = 0; i < btf_vlen(to); i++) {
+			enum_val(to, i, &off);
+			smap_put(&names, btfraw_str(tb, off), (void *)(uintptr_t)(i + 1));
+		}
+		for (u32 i = 0; i < btf_vlen(from); i++) {
+			long long v = enum_val(from, i, &off), there;
+			const char *name = btfraw_str(fb, off);
+			uintptr_t at = (uintptr_t)smap_get(&names, name);
+
+			if (!at) {
+				enum_line(d, side ? "added" : "removed", name, v, v);
+				continue;
+			}
+			there = enum_val(to, at - 1, &off);
+			if (!side && v != there)
+				enum_line(d, "changed", name, v, there);
+		}
+		smap_release(&names);
+	}
+}
+
+#define COMPARED (BTF_BIT(BTF_KIND_STRUCT) | BTF_BIT(BTF_KIND_UNION) | BTF_BIT(BTF_KIND_ENUM) | BTF_BIT(BTF_KIND_ENUM64))
+
+static u32 same_kinds(enum btf_kind kind)
+{
+	u32 enums = BTF_BIT(BTF_KIND_ENUM) | BTF_BIT(BTF_KIND_ENUM64);
+
+	return BTF_BIT(kind) & enums ? enums : BTF_BIT(kind);
+}
+
+static bool is_wanted(const char *name, char **names, u32 cnt)
+{
+	for (u32 i = 0; i < cnt; i++)
+		if (glob_match(names[i], name))
+			return true;
+	return !cnt;
+}
+
+/* The heading, then the lines. */
+static void put_type(struct differ *d, const struct btf_type *t, const char *name, const char *change, u32 from, u32 to)
+{
+	bool has_sizes = str_eq(change, "changed");
+
+	if (d->json) {
+		sbuf_printf(d->out, "{\"type\": \"%s\"", ctype_keyword(t));
+		json_field(d->out, "name", name);
+		sbuf_printf(d->out, ", \"change\": \"%s\"", change);
+		if (has_sizes)
+			sbuf_printf(d->out, ", \"old_size\": %u, \"new_size\": %u, \"changes\": [%s]", from, to, sbuf_str(&d->lines));
+		sbuf_puts(d->out, "}\n");
+		return;
+	}
+	if (!has_sizes) {
+		sbuf_printf(d->out, "%c %s %s\n", str_eq(change, "added") ? '+' : '-', ctype_keyword(t), name);
+		return;
+	}
+	sbuf_printf(d->out, "  %s %s", ctype_keyword(t), name);
+	if (from != to)
+		sbuf_printf(d->out, ": size %u -> %u", from, to);
+	sbuf_printf(d->out, "\n%s", sbuf_str(&d->lines));
+}
+
+static void diff_one(struct differ *d, u32 old_id, u32 new_id)
+{
+	const struct btf_type *o = btfraw_type(d->old->b, old_id), *n = btfraw_type(d->new->b, new_id);
+
+	sbuf_reset(&d->lines);
+	d->cnt = 0;
+	if (btf_kind(o) == BTF_KIND_STRUCT || btf_kind(o) == BTF_KIND_UNION)
+		diff_members(d, old_id, new_id);
+	else
+		diff_enums(d, o, n);
+	if (d->cnt || o->size != n->size)
+		put_type(d, o, btfraw_str(d->old->b, o->name_off), "changed", o->size, n->size);
+}
+
+int type_diff(struct type_view *old, struct type_view *new, char **names, u32 cnt, bool json, struct sbuf *out)
+{
+	struct differ d = { .old = old, .new = new, .out = out, .json = json };
+	size_t before = out->len;
+
+	for (u32 side = 0; side < 2; side++) {
+		struct btfraw *from = side ? new->b : old->b, *to = side ? old->b : new->b;
+
+		for (u32 id = 0; (id = btfraw_next(from, COMPARED, id));) {
+			const struct btf_type *t = btfraw_type(from, id);
+			const char *name = btfraw_str(from, t->name_off);
+			u32 there;
+
+			if (!*name || !is_wanted(name, names, cnt))
+				continue;
+			/* Names may come more than once: static types of several files. The first ones are compared. */
+			if (btfraw_find(from, same_kinds(btf_kind(t)), name) != id)
+				continue;
+			there = btfraw_find(to, same_kinds(btf_kind(t)), name);
+			if (!there)
+				put_type(&d, t, name, side ? "added" : "removed", 0, 0);
+			else if (!side)
+				diff_one(&d, id, there);
+		}
+	}
+	sbuf_release(&d.lines);
+	return out->len != before;
+}

@@ -1,0 +1,95 @@
+/* `sonde type` on damaged BTF: whatever the bytes are, it ends, and stays inside of the data. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "cli/type_query.h"
+
+static u32 passed, failed;
+
+#define CHECK(cond)                                                                                                    \
+	do {                                                                                                           \
+		if (cond) {                                                                                            \
+			passed++;                                                                                      \
+		} else {                                                                                               \
+			failed++;                                                                                      \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                              \
+		}                                                                                                      \
+	} while (0)
+
+static u64 seed = 1;
+
+static u32 rnd(u32 below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (seed >> 33) % below;
+}
+
+/* Shows everything there is in every way. Returns how much came out. */
+static size_t show_all(u8 *data, size_t len)
+{
+	static const struct type_query queries[] = { { QUERY_SIZES }, { QUERY_HOLES }, { QUERY_CONTAINS, "fix_point" }, { QUERY_MEMBER, "*" } };
+	struct type_view v = { .cacheline = 64 };
+	u8 *copy = xzalloc(len ? len : 1);
+	struct sbuf out = {};
+	struct btfraw b;
+	size_t n = 0;
+
+	memcpy(copy, data, len);
+	if (btfraw_init(&b, copy, len, false, NULL)) {
+		btfraw_release(&b);
+		return 0;
+	}
+	v.b = &b;
+	ctype_aligns_init(&v.aligns, &b);
+	for (u32 id = 1; btfraw_type(&b, id); id++) {
+		v.expand = id & 1;
+		type_text(&v, id, &out);
+		type_json(&v, id, &out);
+		n += out.len;
+		sbuf_reset(&out);
+	}
+	for (u32 i = 0; i < ARRAY_CNT(queries); i++) {
+		type_query(&v, &queries[i], NULL, 0, i & 1, &out);
+		n += out.len;
+		sbuf_reset(&out);
+	}
+	type_diff(&v, &v, NULL, 0, false, &out);
+	sbuf_release(&out);
+	ctype_aligns_release(&v.aligns);
+	btfraw_release(&b);
+	return n;
+}
+
+int main(void)
+{
+	const char *path = getenv("SONDE_FIXTURE_BTF");
+	char *good;
+	size_t len, whole;
+
+	if (!path || io_read_file(path, &good, &len)) {
+		printf("SONDE_FIXTURE_BTF names no file\n0 passed, 1 failed\n");
+		return 1;
+	}
+	if (!freopen("/dev/null", "w", stderr)) /* "no struct contains…" */
+		return 1;
+	whole = show_all((u8 *)good, len);
+	CHECK(whole > 10000);
+	for (u32 i = 0; i < 3000; i++) {
+		u8 *bad = xzalloc(len);
+		size_t bad_len = i % 5 ? len : rnd(len);
+
+		memcpy(bad, good, len);
+		for (u32 cnt = 1 + rnd(4); cnt; cnt--) {
+			u32 at = rnd(len);
+
+			/* Mostly small numbers: type numbers, kinds and counts that almost fit. */
+			bad[at] = rnd(3) ? rnd(64) : rnd(256);
+		}
+		CHECK(show_all(bad, bad_len) < 64 << 20);
+		free(bad);
+	}
+	free(good);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
