@@ -101,9 +101,8 @@ void lower_zero(struct lower *l, struct mem m, u32 size)
 	}
 }
 
-static u32 common_align(s64 a, s64 b, u32 left)
+static u32 common_align(s64 a, s64 b, u32 left, u32 w)
 {
-	u32 w = 8;
 
 	while (w > left || a % w || b % w)
 		w /= 2;
@@ -112,12 +111,17 @@ static u32 common_align(s64 a, s64 b, u32 left)
 
 void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size)
 {
+	lower_copy_by(l, src, dst, size, 8);
+}
+
+void lower_copy_by(struct lower *l, struct mem src, struct mem dst, u32 size, u32 align)
+{
 	if (size > UNROLL_MAX || src.as != AS_NONE) {
 		lower_read(l, src, size, dst);
 		return;
 	}
 	for (u32 at = 0; at < size;) {
-		u32 w = common_align(src.off + at, dst.off + at, size - at);
+		u32 w = common_align(src.off + at, dst.off + at, size - at, align);
 		struct mem from = near(l, (struct mem){ src.base, src.off + at }, w);
 		vreg v = ir_load(&l->b, from.base, from.off, w);
 
@@ -161,6 +165,11 @@ vreg lower_load(struct lower *l, struct mem src, const struct type *t)
 
 		lower_read(l, src, t->size, tmp);
 		src = tmp;
+	} else if (src.off % t->size) { /* a member of a packed struct; the stack wants aligned accesses */
+		struct mem tmp = lower_temp(l, 8, 8);
+
+		lower_copy(l, src, tmp, t->size);
+		src = tmp;
 	}
 	src = near(l, src, t->size);
 	return extend(l, ir_load(&l->b, src.base, src.off, t->size), t);
@@ -168,18 +177,25 @@ vreg lower_load(struct lower *l, struct mem src, const struct type *t)
 
 vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 bit_off, u32 bit_sz)
 {
-	u32 bytes = (bit_off + bit_sz + 7) / 8;
-	struct mem tmp = lower_temp(l, 8, 8);
+	u32 bytes = (bit_off % 8 + bit_sz + 7) / 8;
+	struct mem tmp = lower_temp(l, bytes > 8 ? 16 : 8, 8);
 	vreg v;
 
 	/* Bit-fields lie where they lie: fetch just their bytes, so that nothing behind the struct is touched. */
-	BUG_ON(bytes > 8);
+	src.off += bit_off / 8;
+	bit_off %= 8;
 	store_bytes(l, tmp, 8, opnd_imm(0));
 	if (src.as == AS_NONE)
 		lower_copy(l, src, tmp, bytes);
 	else
 		lower_read(l, src, bytes, tmp);
 	v = ir_load(&l->b, tmp.base, tmp.off, 8);
+	if (bytes > 8) { /* a long one in a packed struct */
+		vreg high = ir_alu(&l->b, IR_SHL, ir_load(&l->b, tmp.base, tmp.off + 8, 1), opnd_imm(64 - bit_off));
+
+		v = ir_alu(&l->b, IR_OR, ir_alu(&l->b, IR_SHR, v, opnd_imm(bit_off)), opnd_reg(high));
+		bit_off = 0;
+	}
 	v = ir_alu(&l->b, IR_SHL, v, opnd_imm(64 - bit_off - bit_sz));
 	return ir_alu(&l->b, t->is_signed ? IR_SAR : IR_SHR, v, opnd_imm(64 - bit_sz));
 }

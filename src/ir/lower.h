@@ -101,6 +101,8 @@ vreg lower_load(struct lower *l, struct mem src, const struct type *t);
 vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 bit_off, u32 bit_sz);
 void lower_zero(struct lower *l, struct mem m, u32 size);
 void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size);
+/* The same where src may be aligned to no more than `align`. */
+void lower_copy_by(struct lower *l, struct mem src, struct mem dst, u32 size, u32 align);
 vreg lower_addr(struct lower *l, struct mem m); /* base + off in one register */
 
 /* Temporary memory, released for others when the enclosing statement ends. */

@@ -498,13 +498,34 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 	const struct type *to = e->type, *from = a->type;
 	struct opnd v;
 
-	if (to->kind == T_STRING) {
+	if (to->kind == T_STRING || (to->kind == T_ARRAY && from->kind == T_STRING)) {
 		struct mem m = lower_temp(l, to->size, 8);
+		bool outer = l->zero_tails;
 
-		lower_store(l, a, to, m);
+		/* as bytes, also what is behind the NUL counts */
+		l->zero_tails |= to->kind == T_ARRAY;
+		lower_store(l, a, to->kind == T_ARRAY ? from : to, m);
+		l->zero_tails = outer;
 		return val_mem(m);
 	}
+	if (from->kind == T_ARRAY && to->kind != T_ARRAY) {
+		struct mem m = lower_temp(l, 8, 8);
+
+		ir_store(&l->b, m.base, m.off, 8, opnd_imm(0));
+		lower_store(l, a, from, m);
+		if (to->kind == T_BOOL)
+			return val_reg(lower_to_bool(l, opnd_reg(lower_load(l, m, &type_u64))));
+		return val_reg(lower_load(l, m, to));
+	}
+	if (!type_is_scalar(from)) /* to its own type */
+		return lower_expr(l, a, NULL);
 	v = lower_scalar(l, a);
+	if (to->kind == T_ARRAY) {
+		struct mem m = lower_temp(l, 8, 8);
+
+		ir_store(&l->b, m.base, m.off, 8, v.is_imm && v.imm != (s32)v.imm ? opnd_reg(ir_imm(&l->b, v.imm)) : v);
+		return val_mem(m);
+	}
 	if (to->kind == T_BOOL && from->kind != T_BOOL)
 		return val_reg(lower_to_bool(l, v));
 	/* Widening is done already: registers hold values extended by their own type. */
@@ -562,20 +583,23 @@ static struct val index_own(struct lower *l, struct expr *e, struct mem m, vreg 
 	struct ir_block *in = ir_block_new(l->b.f), *out = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	bool is_scalar = type_is_scalar(e->type);
 	struct mem copy = {};
-	u32 mark = lower_mark(l);
+	u32 mark = lower_mark(l), place = (u32)m.off | e->type->size | 8, align = place & -place;
 	vreg d = 0, at;
 
 	if (is_scalar)
 		d = ir_vreg(l->b.f);
-	else
+	if (!is_scalar || align < e->type->size)
 		copy = lower_temp(l, e->type->size, 8);
 	ir_br(&l->b, C_ULT, idx, opnd_imm(cnt), in, out);
 	ir_place(&l->b, in);
 	at = ir_alu(&l->b, IR_ADD, lower_addr(l, m), opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
-	if (is_scalar)
+	if (is_scalar && align >= e->type->size) {
 		ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = at }, e->type)));
-	else
-		lower_copy(l, (struct mem){ .base = at }, copy, e->type->size);
+	} else {
+		lower_copy_by(l, (struct mem){ .base = at }, copy, e->type->size, align);
+		if (is_scalar)
+			ir_mov_to(&l->b, d, opnd_reg(lower_load(l, copy, e->type)));
+	}
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, out);
 	lower_runtime_error(l, e->span, "Array access out of bounds: 0 is being used as the result.");

@@ -298,10 +298,6 @@ static bool add_bits(struct ctypes *t, struct layout *l, struct member m, s64 wi
 	m.off = l->bits / 8;
 	m.bit_off = l->bits % 8;
 	m.bit_sz = width;
-	if (m.bit_off + width > 64) {
-		diag_error(t->diag, at, E_UNSUPPORTED, "a bit-field that spreads over nine bytes is not supported");
-		return false;
-	}
 	l->bits += width;
 	l->bytes = MAX(l->bytes, (l->bits + 7) / 8);
 	if (m.name)

@@ -95,6 +95,7 @@ void check_map_key(struct check *k, struct expr *e)
 		m->key = joined;
 		k->changed = true;
 	}
+	check_sign(k, m->key, t, e->map.key->span);
 }
 
 /* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
@@ -113,8 +114,8 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 
 	if (!m || t->kind == T_ERROR)
 		return false;
-	if (type_is_integral(t) && t->kind != T_ENUM && t->kind != T_BOOL)
-		t = type_int(8, t->is_flexible ? true : t->is_signed); /* numbers in maps are 64 bits wide */
+	if (t->kind == T_INT) /* numbers in maps are 64 bits wide; the sign of literals is that of the others */
+		t = t->is_flexible ? &type_literal64 : type_int(8, t->is_signed);
 	if (type_is_agg(t) || (m->val && type_is_agg(m->val)))
 		joined = m->val ? join_aggs(m->val, t) : t;
 	else
@@ -127,7 +128,7 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 	}
 	if (joined->kind == T_INT && joined->size < 8)
 		joined = type_int(8, joined->is_signed);
-	if (!m->val || !type_equal(m->val, joined)) {
+	if (!m->val || !type_equal(m->val, joined) || m->val->is_flexible != joined->is_flexible) {
 		m->val = joined;
 		k->changed = true;
 	}
@@ -330,6 +331,8 @@ static void check_assign(struct check *k, struct stmt *s)
 		}
 		func_as_ksym(k, target->map.map, value);
 		if (check_map_value(k, target, value->type, value->span)) {
+			if (!s->assign.has_op)
+				check_sign(k, target->map.map->val, value->type, value->span);
 			target->type = target->map.map->val;
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
 				value->type = target->type;
@@ -362,11 +365,13 @@ static void check_assign(struct check *k, struct stmt *s)
 			return;
 		}
 		if (v->type && v->type->kind != T_POINTER)
-			assign_var(k, v, type_int(8, type_settle(value->type)->is_signed || s->assign.op == BIN_SUB || v->type->is_signed), value->span);
+			assign_var(k, v, type_int(8, s->assign.op == BIN_SUB || common_is_signed(v->type, value->type)), value->span);
 		target->type = v->type;
 		return;
 	}
 	check_var_assign(k, target, value->type, value->span);
+	if (!target->var.var->is_fixed && !is_poisoned(target))
+		check_sign(k, target->type, value->type, value->span);
 	check_literal_fits(k, target->var.var, value);
 }
 
@@ -377,6 +382,10 @@ static void check_let(struct check *k, struct stmt *s)
 
 	if (s->let.type)
 		fixed = check_type_ref(k, s->let.type);
+	if (fixed && (fixed->kind == T_VOID || fixed->kind == T_NONE)) {
+		diag_error(k->c->diag, s->let.type->span, E_NO_VALUE, "a variable cannot be %s", type_str(check_arena(k), fixed));
+		fixed = &type_error;
+	}
 	if (s->let.value)
 		check_value(k, s->let.value);
 	if (old && old != s->let.var) {

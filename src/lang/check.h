@@ -33,6 +33,8 @@ void check_expr(struct check *k, struct expr *e);
 void check_value(struct check *k, struct expr *e);
 /* { statements; value } */
 void check_block_expr(struct check *k, struct expr *e);
+/* check_type.c */
+void check_cast(struct check *k, struct expr *e);
 /* check_const.c: each becomes a constant. */
 void check_sizeof(struct check *k, struct expr *e);
 void check_offsetof(struct check *k, struct expr *e);
@@ -44,6 +46,8 @@ enum comptime_choice check_comptime_cond(struct check *k, struct expr *cond);
 void check_comptime_if(struct check *k, struct expr *e);
 /* A copy of e, for the `unfolded` of the constant that it becomes. */
 struct expr *check_keep(struct check *k, const struct expr *e);
+/* The sign that two integers are computed or compared in. A literal follows the other side. */
+bool common_is_signed(const struct type *a, const struct type *b);
 /* A op b in 64 bits; is_signed is for comparisons. */
 u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed);
 /* A hint after "no field named …". */
@@ -67,6 +71,9 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 const struct type *type_settle(const struct type *t);
 /* The same for each element of a tuple. */
 const struct type *type_settle_deep(struct arena *a, const struct type *t);
+
+/* Warns if values of type t are joined to a type that does not hold all of them: uint64 in int64. */
+void check_sign(struct check *k, const struct type *whole, const struct type *t, struct span at);
 
 /* Reports and poisons. */
 void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -147,8 +147,7 @@ static void bad_operand(struct check *k, struct expr *e, const struct type *t)
 		diag_hint(k->c->diag, "compare it: … == \"text\"");
 }
 
-/* The sign that two integers are computed or compared in. A literal follows the other side. */
-static bool common_is_signed(const struct type *a, const struct type *b)
+bool common_is_signed(const struct type *a, const struct type *b)
 {
 	if (a->is_flexible && b->is_flexible)
 		return true;
@@ -195,6 +194,25 @@ static void check_int_binary(struct check *k, struct expr *e)
 	e->type = type_int(8, op == BIN_SUB || is_signed);
 }
 
+static bool is_known_space(enum addr_space as)
+{
+	return as == AS_KERNEL || as == AS_USER;
+}
+
+/* Two pointers are compared. That is possible whatever they point to, but rarely meant. */
+static void check_pointers_meet(struct check *k, struct expr *e)
+{
+	const struct type *a = e->binary.a->type, *b = e->binary.b->type;
+
+	if (!k->is_last)
+		return;
+	if (!type_equal(a->elem, b->elem) && a->elem->kind != T_VOID && b->elem->kind != T_VOID)
+		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of pointers to different types: %s and %s", type_str(check_arena(k), a),
+			  type_str(check_arena(k), b));
+	else if (is_known_space(a->as) && is_known_space(b->as) && a->as != b->as)
+		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of a pointer into the kernel with one into a program");
+}
+
 static void check_binary(struct check *k, struct expr *e)
 {
 	struct expr *a = e->binary.a, *b = e->binary.b;
@@ -214,6 +232,8 @@ static void check_binary(struct check *k, struct expr *e)
 	bool int_a = type_is_integral(a->type), int_b = type_is_integral(b->type);
 
 	if ((ptr_a || int_a) && (ptr_b || int_b)) {
+		if (ptr_a && ptr_b && binary_is_compare(op))
+			check_pointers_meet(k, e);
 		if (binary_is_compare(op) || op == BIN_LAND || op == BIN_LOR) {
 			e->binary.common = &type_u64;
 			e->type = &type_bool;
@@ -335,39 +355,13 @@ static void check_ternary(struct check *k, struct expr *e)
 		return;
 	}
 	e->type = type_join(check_arena(k), yes->type, no->type);
-	if (!e->type)
+	if (!e->type) {
 		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type: %s and %s have nothing in common",
 			   type_str(check_arena(k), yes->type), type_str(check_arena(k), no->type));
-}
-
-static void check_cast(struct check *k, struct expr *e)
-{
-	const struct type *to = check_type_ref(k, e->cast.to), *from;
-
-	check_value(k, e->cast.a);
-	if (to->kind == T_ERROR || is_poisoned(e->cast.a)) {
-		e->type = &type_error;
-		return;
+	} else {
+		check_sign(k, e->type, yes->type, yes->span);
+		check_sign(k, e->type, no->type, no->span);
 	}
-	from = e->cast.a->type;
-	/* A pointer keeps its address space; an integer gets the probe's. */
-	if (to->kind == T_POINTER && from->kind == T_POINTER)
-		to = type_pointer(check_arena(k), to->elem, from->as);
-	bool from_num = type_is_integral(from) || from->kind == T_POINTER || from->kind == T_KSYM || from->kind == T_SITE;
-	bool to_num = type_is_integral(to) || to->kind == T_POINTER;
-
-	/* The cast of a literal stays one: as a literal it would lose its type. */
-	if (from_num && to_num) {
-		e->type = to;
-		return;
-	}
-	if (from->kind == T_STRING && to->kind == T_STRING) {
-		e->type = to->size > from->size ? to : from;
-		return;
-	}
-	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from), type_str(check_arena(k), to));
-	if (to->kind == T_STRUCT)
-		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
 }
 
 void check_suggest_field(struct check *k, const struct type *t, const char *name)
@@ -486,7 +480,8 @@ static void check_index(struct check *k, struct expr *e)
 		e->type = t->kind == T_ARRAY ? t->elem : &type_s8;
 		/* Length 0 is a flexible array member: its real length is not known. */
 		if (expr_is_int(i) && cnt && i->num.value >= cnt) {
-			check_fail(k, e, E_OUT_OF_BOUNDS, "the index %llu is out of bounds: there are %u elements", (unsigned long long)i->num.value, cnt);
+			check_fail(k, e, E_OUT_OF_BOUNDS, i->num.negative ? "the index %lld is out of bounds: there are %u elements" :
+				   "the index %llu is out of bounds: there are %u elements", (unsigned long long)i->num.value, cnt);
 			return;
 		}
 	} else if (t->kind == T_POINTER && t->elem->kind != T_VOID) {

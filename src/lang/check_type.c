@@ -3,6 +3,8 @@
 
 #include "probe/provider.h"
 
+enum { SIZED_MAX = 1 << 20, ARRAY_MAX = 1 << 28 };
+
 /* Joining types */
 
 const struct type *type_settle(const struct type *t)
@@ -98,6 +100,30 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 	return type_equal(x, y) ? x : NULL;
 }
 
+/* Whether a number of type t may not be the same as one of type `whole`, which joined it. */
+static bool loses_sign(const struct type *whole, const struct type *t)
+{
+	if (whole->kind == T_TUPLE && t->kind == T_TUPLE) {
+		for (u32 i = 0; i < whole->member_cnt; i++) {
+			const struct member *m = type_tuple_member(t, whole, i);
+
+			if (m && loses_sign(whole->members[i].type, m->type))
+				return true;
+		}
+		return false;
+	}
+	return whole->kind == T_INT && t->kind == T_INT && whole->is_signed && !whole->is_flexible && !t->is_signed && t->size == 8;
+}
+
+void check_sign(struct check *k, const struct type *whole, const struct type *t, struct span at)
+{
+	if (!k->is_last || !loses_sign(whole, t))
+		return;
+	diag_warn(k->c->diag, at, W_SIGN, "%s meets %s: above 9223372036854775807 it is taken for a negative number", type_str(check_arena(k), t),
+		  type_str(check_arena(k), whole));
+	diag_hint(k->c->diag, "a cast of either side settles it");
+}
+
 /* A literal in a key settles to 64 bits, in every element of a tuple. */
 const struct type *type_settle_deep(struct arena *a, const struct type *t)
 {
@@ -127,6 +153,7 @@ static const struct {
 	{ "uint8_t", &type_u8 }, { "uint16_t", &type_u16 }, { "uint32_t", &type_u32 }, { "uint64_t", &type_u64 },
 	{ "u8", &type_u8 }, { "u16", &type_u16 }, { "u32", &type_u32 }, { "u64", &type_u64 }, { "s8", &type_s8 }, { "s16", &type_s16 },
 	{ "s32", &type_s32 }, { "s64", &type_s64 }, { "size_t", &type_u64 }, { "uintptr_t", &type_u64 },
+	{ "macaddr_t", &type_mac }, { "username_t", &type_username },
 };
 
 const struct type *type_of_word(const char *name)
@@ -151,44 +178,187 @@ static const struct type *type_of_expr(struct check *k, struct expr *e)
 	return type_settle_deep(check_arena(k), e->type);
 }
 
-const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
+/* Names of types whose size is written as that of an array. */
+static const struct type *sized_type(struct check *k, const struct type_ref *ref, u32 *used)
+{
+	const struct type_suffix *first = ref->suffix_cnt && ref->suffixes[0].is_array ? &ref->suffixes[0] : NULL;
+	bool is_string = str_eq(ref->name, "string"), is_buffer = str_eq(ref->name, "buffer");
+	u32 len = first && first->has_len ? first->len : k->max_strlen;
+
+	if (*ref->keyword || (!is_string && !is_buffer && !str_eq(ref->name, "inet")))
+		return NULL;
+	*used = first != NULL;
+	if (!is_string && !is_buffer)
+		return &type_inet; /* has room for both kinds of addresses, whatever was written */
+	if (len < 1 || len > SIZED_MAX) {
+		diag_error(k->c->diag, ref->span, E_BAD_LITERAL, "%s[%u] is not possible: the size is from 1 to %u", ref->name, len, SIZED_MAX);
+		return &type_error;
+	}
+	return is_string ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
+}
+
+static const char *const value_words[] = {
+	"timestamp", "cgroup_path_t", "min_t", "max_t", "sum_t", "count_t", "avg_t", "stats_t", "umin_t", "umax_t", "usum_t", "uavg_t", "ustats_t",
+};
+
+static const struct type *unknown_type(struct check *k, const struct type_ref *ref)
+{
+	struct type_source *types = compile_types(k->c);
+
+	/* Types that the language has, but of which no more is known than their name. */
+	for (u32 i = 0; i < ARRAY_CNT(value_words) && !*ref->keyword; i++) {
+		if (!str_eq(ref->name, value_words[i]))
+			continue;
+		diag_error(k->c->diag, ref->span, E_NOT_ALLOWED_HERE, "%s cannot be written as a type here", ref->name);
+		diag_hint(k->c->diag, strchr(ref->name, '_') && !str_starts(ref->name, "cgroup") ? "it is what a map holds: @ = …;"
+			  : "leave the type out: it follows from the value");
+		return &type_error;
+	}
+	diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
+	if (!k->c->target->types)
+		diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
+	else if (!*ref->keyword && types->find(types, "struct", ref->name))
+		diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
+	return &type_error;
+}
+
+/* from: what is cast to this type, or NULL. It gives `T[]` its length. */
+static const struct type *resolve(struct check *k, const struct type_ref *ref, const struct type *from)
 {
 	struct type_source *types = compile_types(k->c);
 	const struct type *t = NULL;
 	u32 i = 0;
 
-	if (!ref->name) {
-		t = ref->of_type ? check_type_ref(k, ref->of_type) : type_of_expr(k, ref->of_expr);
-		if (t->kind == T_ERROR)
-			return t;
-	} else if (!*ref->keyword && (str_eq(ref->name, "string") || str_eq(ref->name, "buffer"))) {
-		u32 len = k->max_strlen;
-
-		if (ref->suffix_cnt && ref->suffixes[0].is_array) {
-			if (ref->suffixes[0].has_len)
-				len = ref->suffixes[0].len;
-			i = 1;
-		}
-		t = str_eq(ref->name, "string") ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
-	}
+	if (!ref->name)
+		t = ref->of_type ? resolve(k, ref->of_type, NULL) : type_of_expr(k, ref->of_expr);
+	if (!t)
+		t = sized_type(k, ref, &i);
 	if (!t && !*ref->keyword)
 		t = type_of_word(ref->name);
 	if (!t && types)
 		t = types->find(types, ref->keyword, ref->name);
-	if (!t) {
-		diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
-		if (!k->c->target->types)
-			diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
-		else if (!*ref->keyword && types->find(types, "struct", ref->name))
-			diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
-		return &type_error;
-	}
-	for (; i < ref->suffix_cnt; i++) {
-		if (!ref->suffixes[i].is_array)
+	if (!t)
+		return unknown_type(k, ref);
+	for (; i < ref->suffix_cnt && t->kind != T_ERROR; i++) {
+		const struct type_suffix *s = &ref->suffixes[i];
+		u32 len = s->len;
+
+		if (!s->is_array) {
 			t = type_pointer(check_arena(k), t, default_space(k));
-		else
-			t = type_array(check_arena(k), t, ref->suffixes[i].len);
+			continue;
+		}
+		type_complete(t);
+		if (!s->has_len && from && i + 1 == ref->suffix_cnt && t->size && from->size % t->size == 0) {
+			len = from->size / t->size;
+		} else if (!s->has_len) {
+			diag_error(k->c->diag, ref->span, E_BAD_LITERAL, "this array needs a length");
+			if (from)
+				diag_hint(k->c->diag, "%s does not divide into parts of %u bytes", type_str(check_arena(k), from), t->size);
+			else
+				diag_hint(k->c->diag, "only in a cast it can be left out: (uint8[])…");
+			return &type_error;
+		}
+		if (t->kind == T_VOID || (u64)len * t->size > ARRAY_MAX) {
+			diag_error(k->c->diag, ref->span, E_TOO_BIG, t->kind == T_VOID ? "void has no size, so it makes no array" : "this array is too big");
+			return &type_error;
+		}
+		t = type_array(check_arena(k), t, len);
 	}
 	return t;
 }
 
+const struct type *check_type_ref(struct check *k, const struct type_ref *ref)
+{
+	return resolve(k, ref, NULL);
+}
+
+/* Casts */
+
+static bool is_number(const struct type *t)
+{
+	return type_is_integral(t) || t->kind == T_POINTER;
+}
+
+static bool is_number_array(const struct type *t)
+{
+	return t->kind == T_ARRAY && type_is_integral(t->elem);
+}
+
+/* Bytes of a number and of an array, in the order that they have in memory. */
+static bool array_fits(const struct type *num, const struct type *array)
+{
+	return array->size == num->size || (array->size > num->size && array->size <= 8);
+}
+
+static bool is_enumerator(const struct type *t, s64 v)
+{
+	type_complete(t);
+	for (u32 i = 0; i < t->const_cnt; i++)
+		if (t->consts[i].value == v)
+			return true;
+	return false;
+}
+
+static bool can_cast(const struct type *from, const struct type *to)
+{
+	bool from_num = is_number(from) || from->kind == T_KSYM || from->kind == T_SITE;
+
+	if (from_num && is_number(to))
+		return true;
+	if (is_number(from) && is_number_array(to))
+		return array_fits(from, to);
+	if (is_number_array(from) && is_number(to))
+		return array_fits(to, from);
+	if (from->kind == T_STRING && to->kind == T_ARRAY)
+		return to->elem->kind == T_INT && to->elem->size == 1 && to->cnt == from->size;
+	if (from->kind == T_STRING && to->kind == T_STRING)
+		return to->size >= from->size;
+	if (type_is_integral(from) && to->kind == T_USERNAME)
+		return true;
+	return to->kind != T_STRUCT && type_equal(from, to);
+}
+
+static void bad_cast(struct check *k, struct expr *e, const struct type *from, const struct type *to)
+{
+	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from), type_str(check_arena(k), to));
+	if (to->kind == T_STRUCT)
+		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
+	else if ((is_number(from) && is_number_array(to)) || (is_number_array(from) && is_number(to)))
+		diag_hint(k->c->diag, "they must have the same size: %u bytes are not %u", from->size, to->size);
+	else if (from->kind == T_STRING && to->kind == T_STRING)
+		diag_hint(k->c->diag, "a string cannot be made shorter by a cast: str(…, %u) reads less", to->size - 1);
+	else if (from->kind == T_STRING && is_number(to))
+		diag_hint(k->c->diag, "the bytes of a string are an array: (int8[])…");
+}
+
+void check_cast(struct check *k, struct expr *e)
+{
+	struct expr *a = e->cast.a;
+	const struct type *to, *from;
+
+	check_value(k, a);
+	if (is_poisoned(a)) {
+		e->type = &type_error;
+		return;
+	}
+	from = a->type;
+	to = resolve(k, e->cast.to, type_settle(from));
+	if (to->kind == T_ERROR) {
+		e->type = &type_error;
+		return;
+	}
+	/* A pointer keeps its address space; an integer gets the probe's. */
+	if (to->kind == T_POINTER && from->kind == T_POINTER)
+		to = type_pointer(check_arena(k), to->elem, from->as);
+	if (!can_cast(from, to)) {
+		bad_cast(k, e, from, to);
+		return;
+	}
+	if (to->kind == T_ENUM && a->kind == E_INT && !is_enumerator(to, a->num.value)) {
+		check_fail(k, e, E_BAD_CAST, "%s has no enumerator with the value %s%llu", type_str(check_arena(k), to), a->num.negative ? "-" : "",
+			   (unsigned long long)(a->num.negative ? -a->num.value : a->num.value));
+		return;
+	}
+	/* The cast of a literal stays one: as a literal it would lose its type. */
+	e->type = to;
+}

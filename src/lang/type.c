@@ -17,6 +17,7 @@ const struct type type_site_func = { .kind = T_SITE, .size = 4, .align = 4, .sho
 const struct type type_inet = { .kind = T_INET, .size = 20, .align = 4 };
 const struct type type_mac = { .kind = T_MAC, .size = 6, .align = 1 };
 const struct type type_username = { .kind = T_USERNAME, .size = 4, .align = 4 };
+const struct type type_literal64 = { .kind = T_INT, .size = 8, .align = 8, .is_signed = true, .is_flexible = true };
 const struct type type_comm = { .kind = T_STRING, .size = 16, .align = 1 };
 
 const struct type *type_int(u32 size, bool is_signed)

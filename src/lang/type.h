@@ -124,6 +124,7 @@ extern const struct type type_s8, type_s16, type_s32, type_s64, type_u8, type_u1
 extern const struct type type_ksym, type_usym, type_site_probe, type_site_func;
 extern const struct type type_inet, type_mac, type_username;
 extern const struct type type_comm; /* string[16] */
+extern const struct type type_literal64; /* an integer literal, in 64 bits */
 
 /* A type by a name that needs no declaration: int32, u64, unsigned long. NULL if it is none. */
 const struct type *type_of_word(const char *name);

@@ -37,6 +37,39 @@ struct outer {
 	const struct inner *other;
 };
 
+/* One of everything that a struct can have. */
+enum shade { DARK = 3, LIGHT = 200 };
+
+struct __attribute__((packed)) tight {
+	char a;
+	int b;
+	short c[3];
+	unsigned char z : 3;
+	unsigned long l : 62;
+};
+
+struct every {
+	enum shade shade;
+	_Bool yes;
+	int grid[2][3];
+	struct inner pair[2];
+	union {
+		unsigned word;
+		unsigned char bytes[4];
+	};
+	struct tight tight;
+	struct {
+		short x, y;
+	} at;
+	const char *names[2];
+	unsigned long end[];
+};
+
+KEEP void pass_every(const struct every *e)
+{
+	__asm__ volatile("" ::"r"(e) : "memory");
+}
+
 KEEP void pass_struct(const struct outer *o)
 {
 	__asm__ volatile("" ::"r"(o) : "memory");
@@ -52,6 +85,11 @@ int main(int argc, char **argv)
 {
 	int times = argc > 1 ? atoi(argv[1]) : 1;
 	struct outer o = { .number = -5, .in = { 'x', "hello", 9, 1234, -7 }, .self = &o, .other = &o.in };
+	static struct every e = {
+		.shade = LIGHT, .yes = 1, .grid = { { 1, 2, 3 }, { 4, 5, -6 } }, .pair = { { 'a', "one", 1, 2, 3 }, { 'b', "two", 4, 5, -6 } },
+		.word = 0x04030201, .tight = { 'q', -70000, { 1, -2, 3 }, 5, 0x2000000000000001 }, .at = { -1, 7 }, .names = { "first", "second" },
+		.end = { 11, 22 },
+	};
 	long sum = 0;
 
 	for (int i = 0; i < times; i++) {
@@ -60,6 +98,7 @@ int main(int argc, char **argv)
 		sum += target_negative(7);
 		target_nops();
 		pass_struct(&o);
+		pass_every(&e);
 	}
 	return sum == 12345 ? 1 : 0;
 }
