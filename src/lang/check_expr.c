@@ -115,6 +115,42 @@ u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
 	return 0;
 }
 
+/* Numbers in the script are computed exactly, with their signs, not as the machine would. False if the result fits no type. */
+static bool fold_exactly(enum binary_op op, const struct expr *a, const struct expr *b, u64 *out, bool *negative)
+{
+	__int128 x = a->num.negative ? (__int128)(s64)a->num.value : (__int128)a->num.value;
+	__int128 y = b->num.negative ? (__int128)(s64)b->num.value : (__int128)b->num.value, r = 0;
+
+	switch (op) {
+	case BIN_ADD: r = x + y; break;
+	case BIN_SUB: r = x - y; break;
+	case BIN_MUL: /* two numbers of 64 bits fit 128, but for the sign */
+		if (__builtin_mul_overflow(x, y, &r))
+			return false;
+		break;
+	case BIN_DIV: r = x / y; break;
+	case BIN_MOD: r = x % y; break;
+	case BIN_AND: r = x & y; break;
+	case BIN_OR: r = x | y; break;
+	case BIN_XOR: r = x ^ y; break;
+	case BIN_SHL: case BIN_SHR:
+		if (y < 0 || y > 63)
+			return false;
+		if (op == BIN_SHR)
+			r = x >> y;
+		else
+			r = x < 0 ? (__int128)(s64)(a->num.value << y) : (__int128)(a->num.value << y);
+		break;
+	case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+		return false;
+	}
+	if (r < INT64_MIN || r > UINT64_MAX)
+		return false;
+	*out = (u64)r;
+	*negative = r < 0;
+	return true;
+}
+
 static void become_bool(struct expr *e, bool v)
 {
 	struct span span = e->span;
@@ -172,14 +208,21 @@ static void check_int_binary(struct check *k, struct expr *e)
 		return;
 	}
 	if (expr_is_int(a) && expr_is_int(b) && !((op == BIN_DIV || op == BIN_MOD) && !b->num.value)) {
-		u64 v = fold_binary(op, a->num.value, b->num.value, is_signed);
+		bool negative;
+		u64 v;
 
-		if (binary_is_compare(op))
-			fold(k, e, a, b, v, false, true);
-		else if (a->type->is_flexible && b->type->is_flexible) /* neither is negative: above INT64_MAX the result is unsigned */
-			fold(k, e, a, b, v, op == BIN_SUB && a->num.value < b->num.value, false);
-		else
-			fold(k, e, a, b, v, (op == BIN_SUB || is_signed) && (s64)v < 0, false);
+		if (binary_is_compare(op)) {
+			fold(k, e, a, b, fold_binary(op, a->num.value, b->num.value, is_signed), false, true);
+		} else if (fold_exactly(op, a, b, &v, &negative)) {
+			fold(k, e, a, b, v, negative, false);
+		} else {
+			check_fail(k, e, E_BAD_LITERAL, "unable to fold literals due to overflow or underflow");
+			if (op == BIN_SHL || op == BIN_SHR)
+				diag_hint(k->c->diag, "a shift takes 0 to 63 bits");
+			else
+				diag_hint(k->c->diag, "the result has to fit 64 bits");
+			e->type = &type_error;
+		}
 		return;
 	}
 	e->binary.common = type_int(8, is_signed);
@@ -289,7 +332,11 @@ static void check_unary(struct check *k, struct expr *e)
 	case UN_NEG:
 		if (!type_is_integral(a->type))
 			goto bad;
-		if (a->kind == E_INT) {
+		if (a->kind == E_INT && !a->num.negative && a->num.value > 1ull << 63) {
+			check_fail(k, e, E_BAD_LITERAL, "negative value will underflow");
+			diag_hint(k->c->diag, "the smallest number is -9223372036854775808");
+			e->type = &type_error;
+		} else if (a->kind == E_INT) {
 			u64 v = -a->num.value;
 
 			fold(k, e, a, NULL, v, !a->num.negative && (s64)v < 0, false);
@@ -301,7 +348,7 @@ static void check_unary(struct check *k, struct expr *e)
 		if (!type_is_integral(a->type))
 			goto bad;
 		if (a->kind == E_INT)
-			fold(k, e, a, NULL, ~a->num.value, (s64)~a->num.value < 0, false);
+			fold(k, e, a, NULL, ~a->num.value, a->num.negative && (s64)~a->num.value < 0, false);
 		else
 			e->type = type_int(8, a->type->is_signed);
 		return;

@@ -20,8 +20,9 @@ The rules (reference, section 2.9):
   - ?: joins its branches: same sign, the wider; mixed signs, the next larger signed type that holds both, at most int64.
   - ++, -- and op= wrap in the type that the variable was declared with. Operands are evaluated from left to right.
 
-Left out, because the rules above do not say: arithmetic on bools; constants that do not fit 64 bits, shifts of constants by more
-than 63, and / % ~ of negative constants, which a compiler computes itself.
+  - Numbers in the script are computed by the compiler, exactly, with signed / % and >>; what does not fit 64 bits is an error.
+
+Left out: those errors, and arithmetic on bools.
 """
 import argparse
 import os
@@ -119,6 +120,20 @@ def binary_value(op, x, y):
             "<<": lambda: ux << (uy & 63), ">>": lambda: ux >> (uy & 63)}[op]()
 
 
+def constant_value(op, x, y):
+    """The compiler computes with numbers exactly, and refuses what does not fit: that is left out."""
+    if op in ("/", "%"):
+        if y == 0:
+            raise Unsaid
+        q = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+        return q if op == "/" else x - q * y
+    if op in ("<<", ">>"):
+        if not 0 <= y <= 63:
+            raise Unsaid
+        return x >> y if op == ">>" else wrap(x << y, 8, x < 0)
+    return {"+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y}[op]
+
+
 def join(a, b):
     """The type of ?: with these branches, and whether it is still a literal's."""
     if a.flexible and b.flexible:
@@ -159,16 +174,10 @@ class Generator:
             value = {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[op]
             return Node(text, value, "bool", c=c)
         if a.const and b.const:
-            if op in ("/", "%") and (a.value < 0 or b.value <= 0):
-                raise Unsaid
-            if a.value < 0 or b.value < 0 or not (a.flexible and b.flexible):
-                if op not in ("+", "-", "*"):
-                    raise Unsaid
-            if not (a.flexible or a.value < 0) or not (b.flexible or b.value < 0):
-                raise Unsaid
-            if op in ("<<", ">>") and b.value > 63:
-                raise Unsaid
-            return constant(text, binary_value(op, x, y), c)
+            value = constant_value(op, a.value, b.value)
+            if op in ("/", "%", ">>") and (a.value < 0 or b.value < 0):
+                c = self.step("%dull" % (value & 2**64 - 1))  # these have signs only here
+            return constant(text, value, c)
         typ = (8, signed or op == "-")
         return Node(text, wrap(binary_value(op, x, y), *typ), typ, c=c)
 
@@ -178,9 +187,7 @@ class Generator:
             return Node(text, not a.value, "bool", c=self.step("!%s" % a.c))
         c = self.step("0 - %s" % a.c if op == "-" else "~%s" % a.c)
         if a.const:
-            if op == "~" or a.value > 2**63:
-                raise Unsaid
-            return constant("(%s)" % text, -a.value, c)
+            return constant("(%s)" % text, -a.value if op == "-" else ~a.value if a.value < 0 else wrap(~a.value, 8, False), c)
         typ = (8, True) if op == "-" else (8, a.type[1])
         return Node("(%s)" % text, wrap(-a.value if op == "-" else ~a.value, *typ), typ, c=c)
 
