@@ -13,6 +13,12 @@ u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len)
 	return d->sources.cnt - 1;
 }
 
+u32 diag_add_call(struct diag *d, struct span at)
+{
+	avec_push(d->arena, &d->calls, at);
+	return d->calls.cnt;
+}
+
 static bool is_repetition(const struct diag_msg *a, const struct diag_msg *b)
 {
 	if (a->level != b->level || a->has_span != b->has_span || !str_eq(a->text, b->text))
@@ -140,25 +146,37 @@ static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out
 	sbuf_putc(out, '\n');
 }
 
+/* at NULL: it has no place. */
+static void print_one(const struct diag *d, enum diag_level level, const struct span *at, const char *text, bool colour, struct sbuf *out)
+{
+	if (colour)
+		sbuf_puts(out, level == DIAG_ERROR ? "\033[31m" : "\033[33m");
+	if (at) {
+		diag_format_place(d, *at, out);
+		sbuf_puts(out, ": ");
+	}
+	sbuf_printf(out, "%s: %s", level == DIAG_ERROR ? "ERROR" : "WARNING", text);
+	sbuf_puts(out, colour ? "\033[0m\n" : "\n");
+	if (at)
+		print_excerpt(d, *at, out);
+}
+
 void diag_print(const struct diag *d, enum diag_level level, bool colour, struct sbuf *out)
 {
-	const char *word = level == DIAG_ERROR ? "ERROR" : "WARNING";
-
 	vec_for(m, &d->msgs) {
+		u32 src;
+
 		if (m->level != level)
 			continue;
-		if (colour)
-			sbuf_puts(out, level == DIAG_ERROR ? "\033[31m" : "\033[33m");
-		if (m->has_span) {
-			diag_format_place(d, m->span, out);
-			sbuf_puts(out, ": ");
-		}
-		sbuf_printf(out, "%s: %s", word, m->text);
-		sbuf_puts(out, colour ? "\033[0m\n" : "\n");
-		if (m->has_span)
-			print_excerpt(d, m->span, out);
+		print_one(d, level, m->has_span ? &m->span : NULL, m->text, colour, out);
 		vec_for(h, &m->hints)
 			sbuf_printf(out, "HINT: %s\n", *h);
+		if (!m->has_span)
+			continue;
+		for (u32 via = m->span.via; via; via = d->calls.at[via - 1].via)
+			print_one(d, level, &d->calls.at[via - 1], "expanded from", colour, out);
+		for (src = m->span.src; d->sources.at[src].is_imported; src = d->sources.at[src].from.src)
+			print_one(d, level, &d->sources.at[src].from, "imported from", colour, out);
 	}
 }
 

@@ -8,6 +8,9 @@
  *         ~~~~~~~~~~~
  *     HINT: first used with an integer key at line 2
  *
+ * Where something in a macro's body is wrong, or in a file that was imported, the places that led there follow: "expanded from", "imported
+ * from".
+ *
  * Every error carries a tag, a row of lang/error.def: it names the test case and the entry in the error index.
  */
 #pragma once
@@ -19,12 +22,15 @@
 struct span {
 	u32 src;        /* index into diag.sources */
 	u32 begin, end; /* byte offsets, end exclusive */
+	u32 via;        /* in the body of a macro: 1 + index into diag.calls of the call that it was put in place of; else 0 */
 };
 
 struct source {
 	const char *name; /* as printed: a path, or "stdin" for -e and - */
 	const char *text;
 	u32 len;
+	bool is_imported;
+	struct span from; /* … by this */
 };
 
 enum diag_tag {
@@ -49,6 +55,7 @@ struct diag {
 	struct arena *arena;
 	vec(struct source) sources;
 	vec(struct diag_msg) msgs;
+	vec(struct span) calls; /* of macros */
 	u32 error_cnt;
 	bool muted; /* drops everything: for passes that run again until types are stable */
 };
@@ -56,6 +63,8 @@ struct diag {
 void diag_init(struct diag *d, struct arena *arena);
 /* The text must outlive the diag. Returns the source's index. */
 u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len);
+/* A macro is called here: what its body's spans have in via. Messages about such a span show the call, too. */
+u32 diag_add_call(struct diag *d, struct span at);
 
 /* An identical message at the same place is kept once. */
 void diag_error(struct diag *d, struct span at, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -172,6 +172,7 @@ struct copy_hooks {
 	const char *(*replace_member)(const char *name, void *arg);               /* and the members of an offsetof */
 	void (*declare)(struct stmt *s, void *arg);
 	void *arg;
+	u32 via; /* what the copies' spans have there */
 };
 /* Sets the hooks for all copies from now on, NULL for none; returns those before. */
 const struct copy_hooks *copy_set_hooks(const struct copy_hooks *hooks);

@@ -11,6 +11,12 @@ const struct copy_hooks *copy_set_hooks(const struct copy_hooks *new)
 	return old;
 }
 
+static void mark(struct span *s)
+{
+	if (hooks)
+		s->via = hooks->via;
+}
+
 static struct expr **exprs_copy(struct arena *a, struct expr **list, u32 cnt)
 {
 	struct expr **copy = arena_alloc(a, cnt * sizeof(*copy));
@@ -30,10 +36,11 @@ static struct type_ref *type_ref_copy(struct arena *a, struct type_ref *ref)
 	c = hooks ? hooks->replace_type(ref, hooks->arg) : NULL;
 	if (c)
 		return c;
-	if (ref->name)
+	if (ref->name && !hooks)
 		return ref;
 	c = arena_new(a, struct type_ref);
 	*c = *ref;
+	mark(&c->span);
 	c->of_type = type_ref_copy(a, ref->of_type);
 	c->of_expr = expr_copy(a, ref->of_expr);
 	return c;
@@ -50,6 +57,7 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 		return c;
 	c = arena_new(a, struct expr);
 	*c = *e;
+	mark(&c->span);
 	switch (e->kind) {
 	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_VAR:
 		break;
@@ -108,6 +116,7 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 	struct stmt *c = arena_new(a, struct stmt);
 
 	*c = *s;
+	mark(&c->span);
 	switch (s->kind) {
 	case S_EXPR: case S_DISCARD: case S_RETURN:
 		c->expr = expr_copy(a, s->expr);
@@ -117,6 +126,7 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 		c->assign.value = expr_copy(a, s->assign.value);
 		break;
 	case S_LET:
+		mark(&c->let.name_span);
 		c->let.type = type_ref_copy(a, s->let.type);
 		c->let.value = expr_copy(a, s->let.value);
 		break;
@@ -148,6 +158,7 @@ struct block *block_copy(struct arena *a, const struct block *b)
 		return NULL;
 	c = arena_new(a, struct block);
 	*c = *b;
+	mark(&c->span);
 	c->stmts = arena_alloc(a, b->cnt * sizeof(*c->stmts));
 	for (u32 i = 0; i < b->cnt; i++)
 		c->stmts[i] = stmt_copy(a, b->stmts[i]);

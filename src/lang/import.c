@@ -74,8 +74,12 @@ static void read_file(struct parser *p, const char *name, struct span at)
 	if (++p->imports->depth > DEPTH_MAX) {
 		refuse(p, at, name, "too many files import each other");
 	} else {
+		u32 src = diag_add_source(p->diag, name, arena_strndup(p->arena, text, len), len);
+
+		p->diag->sources.at[src].is_imported = true;
+		p->diag->sources.at[src].from = at;
 		p->cpp->include_arg = &inner;
-		parse_items(&inner, diag_add_source(p->diag, name, arena_strndup(p->arena, text, len), len));
+		parse_items(&inner, src);
 		p->cpp->include_arg = outer;
 	}
 	p->imports->depth--;

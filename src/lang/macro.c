@@ -24,6 +24,7 @@ struct expansion {
 	const struct macro *m;
 	struct expr **args;
 	u32 number;
+	u32 via; /* of the spans in its body */
 };
 
 static void expand(struct expr *e, void *arg);
@@ -72,15 +73,18 @@ static const char *local_name(struct expansion *n, const char *name)
 static struct expr *replace_map(struct expansion *n, const struct expr *e)
 {
 	const struct macro_param *param = find_param(n->m, '@', e->map.name);
+	struct span at = e->span;
 	struct expr *copy;
 
+	at.via = n->via;
 	if (!param) {
-		diag_error(n->x->c->diag, e->span, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which it was not given", n->m->name, e->map.name);
+		diag_error(n->x->c->diag, at, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which it was not given", n->m->name, e->map.name);
 		diag_hint(n->x->c->diag, "make it a parameter: macro %s(%s…)", n->m->name, e->map.name);
 		return NULL;
 	}
 	copy = arena_new(n->x->c->arena, struct expr);
 	*copy = *e;
+	copy->span = at;
 	copy->map.name = n->args[param - n->m->params]->map.name;
 	copy->map.key = expr_copy(n->x->c->arena, e->map.key);
 	return copy;
@@ -134,6 +138,7 @@ static struct expr *replace(const struct expr *e, void *arg)
 		return NULL;
 	copy = arena_new(n->x->c->arena, struct expr);
 	*copy = *e;
+	copy->span.via = n->via;
 	copy->var.name = local_name(n, e->var.name);
 	return copy;
 }
@@ -239,6 +244,7 @@ static void expand_call(struct expander *x, const struct macro *m, struct expr *
 		fail(e);
 		return;
 	}
+	hooks.via = n.via = diag_add_call(x->c->diag, e->span);
 	before = copy_set_hooks(&hooks);
 	body = block_copy(x->c->arena, m->body);
 	value = expr_copy(x->c->arena, m->value);

@@ -25,8 +25,7 @@ void out_message(struct out *o, enum diag_level level, const struct diag *d, con
 
 	/* A diag of one message, so that the shape is the compiler's. */
 	if (d && at && at->src < d->sources.cnt) {
-		one.sources.at = d->sources.at;
-		one.sources.cnt = d->sources.cnt;
+		one = *d;
 		m.span = *at;
 		m.has_span = true;
 	}
