@@ -1,4 +1,4 @@
-/* From intermediate code to instructions. In this order, per function:
+/* From intermediate code to instructions. In this order, per program; all but the first and the last for each function of it:
  *   frame_layout()   gives every slot a place: the 512-byte stack, or the scratch area
  *   frame_expand()   turns scratch and slot operations into loads, stores and address arithmetic
  *   regalloc()       gives every virtual register one of r0–r9, spilling what does not fit
@@ -26,15 +26,18 @@ struct scratch_place {
 	bool is_shared;  /* reentrant: SCRATCH_LEVELS parts a CPU, taken and given back */
 };
 
-/* Returns the bytes of scratch that the function needs (0: none), head included. */
-u32 frame_layout(struct ir_func *f);
+/* Of a main function and its subprograms. Fills is_used and scratch_sz. */
+void frame_layout(struct ir_func *f);
+/* After regalloc(): the stack of f and what it calls, as the kernel counts it. */
+u32 frame_stack(const struct ir_func *f);
 void frame_expand(struct ir_func *f, const struct scratch_place *at);
 
-/* After it: reg[v] for each virtual register v. Returns NULL if the stack overflows. */
-u8 *regalloc(struct ir_func *f, u32 *stack_sz);
+/* After it: reg[v] for each virtual register v, and f->stack_sz is final. Returns NULL if the stack overflows. */
+u8 *regalloc(struct ir_func *f);
 
-/* False: the program is too large. */
-bool emit(struct arena *a, struct ir_func *f, const u8 *reg, struct image_prog *prog);
+/* The main function, then those of its subprograms that are used. regs: the allocation of each, in the order of main->subs, the main
+ * function's first. False: the program is too large. */
+bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog);
 
 /* One instruction as text, as the kernel's tools write it. */
 void insn_print(const struct insn *i, struct sbuf *out);

@@ -12,7 +12,7 @@ struct emit {
 	vec(struct line_info) lines;
 	u32 *block_at; /* first instruction of each block */
 	vec(struct fixup { u32 insn; u32 block; }) fixups;
-	vec(u32) cb_refs; /* instructions that want the address of the counting callback */
+	vec(struct func_ref { u32 insn; u32 sub; }) func_refs; /* instructions that want the address of a subprogram */
 	struct span span;
 };
 
@@ -277,8 +277,11 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		put(e, BPF_LD | BPF_IMM | BPF_DW, reg_of(e, i->d), i->op == IR_MAP ? BPF_PSEUDO_MAP_FD : BPF_PSEUDO_MAP_VALUE, 0, i->index);
 		put(e, 0, 0, 0, 0, i->op == IR_MAP ? 0 : (s32)i->imm);
 		break;
-	case IR_COUNT_CB:
-		avec_push(e->arena, &e->cb_refs, e->out.cnt);
+	case IR_ARG:
+		put_mov(e, reg_of(e, i->d), i->index + 1);
+		break;
+	case IR_FUNC:
+		avec_push(e->arena, &e->func_refs, (struct func_ref){ e->out.cnt, i->index });
 		put(e, BPF_LD | BPF_IMM | BPF_DW, reg_of(e, i->d), BPF_PSEUDO_FUNC, 0, 0);
 		put(e, 0, 0, 0, 0, 0);
 		break;
@@ -292,8 +295,6 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		if (i->d && e->reg[i->d] != UNUSED_REG)
 			put_mov(e, reg_of(e, i->d), 0);
 		break;
-	case IR_CALLFN:
-		BUG("subprograms are not emitted yet");
 	case IR_JMP:
 		if (i->yes != next)
 			put_jump(e, i->yes);
@@ -308,39 +309,53 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 			put_mov(e, 0, reg_of(e, i->b.r));
 		put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 		break;
-	case IR_SCRATCH: case IR_UNSCRATCH: case IR_OP_CNT:
+	case IR_SCRATCH: case IR_SCRATCH_AT: case IR_UNSCRATCH: case IR_OP_CNT:
 		BUG("%s survived frame_expand()", ir_op_text[i->op]);
 	}
 }
 
-bool emit(struct arena *a, struct ir_func *f, const u8 *reg, struct image_prog *prog)
+/* One function, behind what there is. */
+static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 {
-	struct emit e = { .arena = a, .f = f, .reg = reg };
-
-	e.block_at = arena_alloc(a, (f->blocks.cnt + 1) * sizeof(*e.block_at));
+	e->f = f;
+	e->reg = reg;
+	e->fixups.cnt = 0;
+	e->block_at = arena_alloc(e->arena, (f->blocks.cnt + 1) * sizeof(*e->block_at));
 	for (u32 n = 0; n < f->blocks.cnt; n++) {
 		const struct ir_block *b = f->blocks.at[n], *next = n + 1 < f->blocks.cnt ? f->blocks.at[n + 1] : NULL;
 
-		e.block_at[n] = e.out.cnt;
+		e->block_at[n] = e->out.cnt;
 		vec_for(i, &b->insns)
-			put_insn(&e, i, next);
+			put_insn(e, i, next);
 	}
-	vec_for(fix, &e.fixups) {
-		s64 off = (s64)e.block_at[fix->block] - fix->insn - 1;
+	vec_for(fix, &e->fixups) {
+		s64 off = (s64)e->block_at[fix->block] - fix->insn - 1;
 
 		if (off != (s16)off)
 			return false;
-		e.out.at[fix->insn].off = off;
+		e->out.at[fix->insn].off = off;
 	}
+	return true;
+}
+
+bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog)
+{
+	struct emit e = { .arena = a };
+	u32 *starts = arena_alloc(a, (f->subs.cnt + 1) * sizeof(*starts));
+
 	avec_push(a, &prog->func_starts, 0);
-	if (e.cb_refs.cnt) {
+	if (!put_func(&e, f, regs[0]))
+		return false;
+	for (u32 i = 0; i < f->subs.cnt; i++) {
+		if (!f->subs.at[i]->is_used)
+			continue;
+		starts[i] = e.out.cnt;
 		avec_push(a, &prog->func_starts, e.out.cnt);
-		vec_for(ref, &e.cb_refs)
-			e.out.at[*ref].imm = e.out.cnt - *ref - 1;
-		avec_push(a, &e.lines, (struct line_info){ e.out.cnt, e.span });
-		put_imm(&e, 0, 0);
-		put(&e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+		if (!put_func(&e, f->subs.at[i], regs[i + 1]))
+			return false;
 	}
+	vec_for(ref, &e.func_refs)
+		e.out.at[ref->insn].imm = starts[ref->sub] - ref->insn - 1;
 	prog->insns = e.out.at;
 	prog->insn_cnt = e.out.cnt;
 	prog->lines = e.lines.at;

@@ -7,6 +7,9 @@
  * guard: a thread can be preempted inside of one, and the next thread on that CPU runs the same program. They share parts: a run takes
  * one by setting its busy word with compare-and-exchange, and gives it back at the end.
  *
+ * A program whose loops are callbacks has several functions. Each has stack of its own, 512 bytes for all that are active at a time; the
+ * scratch area is one for all of them.
+ *
  * Objects of different statements may share memory: slots carry the interval of the lowering clock in which they are in use.
  */
 #include "bpf/backend.h"
@@ -30,7 +33,7 @@ static u32 place(struct ir_func *f, u32 n, u32 base, u32 limit)
 		for (u32 k = 0; k < n; k++) {
 			struct ir_slot *o = &f->slots.at[k];
 
-			if (!o->size || o->in_scratch != s->in_scratch || !overlap(s, o))
+			if (!o->size || o->in_scratch != s->in_scratch || (!s->in_scratch && o->owner != s->owner) || !overlap(s, o))
 				continue;
 			if (off < (u32)o->off + o->size && (u32)o->off < off + s->size) {
 				off = ALIGN_UP((u32)o->off + o->size, align);
@@ -44,51 +47,76 @@ static u32 place(struct ir_func *f, u32 n, u32 base, u32 limit)
 	return off + s->size;
 }
 
-static void mark_used(struct ir_func *f)
+/* What f and everything that it refers to use. Returns how many functions can be active at a time, one calling the other. */
+static u32 mark_used(struct ir_func *f, bool *slots)
 {
-	bool *used = arena_alloc(f->arena, f->slots.cnt + 1);
+	u32 deepest = 0;
+
+	f->is_used = true;
+	vec_for(b, &f->blocks) {
+		vec_for(i, &(*b)->insns) {
+			if (i->op == IR_SLOT)
+				slots[i->index] = true;
+			if (i->op == IR_FUNC)
+				deepest = MAX(deepest, mark_used(f->main->subs.at[i->index], slots));
+			/* there is something to hand on, even if no slot turns out to live there */
+			if (i->op == IR_SCRATCH_AT)
+				f->main->scratch_sz = SCRATCH_HEAD;
+		}
+	}
+	return 1 + deepest;
+}
+
+/* The frames of a chain of calls share the stack: the more there are, the fewer bytes each has for slots. Half of it is for registers. */
+static u32 slots_limit(u32 depth)
+{
+	return depth == 1 ? STACK_FOR_SLOTS : MIN(STACK_FOR_SLOTS, STACK_SZ / depth / 2 / 8 * 8);
+}
+
+u32 frame_stack(const struct ir_func *f)
+{
+	u32 deepest = 0;
 
 	vec_for(b, &f->blocks)
 		vec_for(i, &(*b)->insns)
-			if (i->op == IR_SLOT)
-				used[i->index] = true;
-	for (u32 n = 0; n < f->slots.cnt; n++)
-		if (!used[n])
-			f->slots.at[n].size = 0;
+			if (i->op == IR_FUNC)
+				deepest = MAX(deepest, frame_stack(f->main->subs.at[i->index]));
+	return ALIGN_UP(MAX(1, f->stack_sz), 32) + deepest;
 }
 
-u32 frame_layout(struct ir_func *f)
+void frame_layout(struct ir_func *f)
 {
-	u32 stack_end = 0, scratch_end = SCRATCH_HEAD;
+	bool *used = arena_alloc(f->arena, f->slots.cnt + 1);
+	u32 limit = slots_limit(mark_used(f, used)), end;
 
-	mark_used(f);
 	for (u32 n = 0; n < f->slots.cnt; n++) {
 		struct ir_slot *s = &f->slots.at[n];
-		u32 end;
+
+		if (!used[n])
+			s->size = 0;
 
 		if (!s->size)
 			continue;
 		s->size = ALIGN_UP(s->size, 8);
-		if (s->size <= ON_STACK_MAX) {
-			end = place(f, n, 0, STACK_FOR_SLOTS);
+		if (s->place == SLOT_ON_STACK || (s->place == SLOT_ANYWHERE && s->size <= ON_STACK_MAX)) {
+			end = place(f, n, 0, s->place == SLOT_ON_STACK ? STACK_SZ : limit);
 			if (end != UINT32_MAX) {
-				stack_end = MAX(stack_end, end);
+				s->owner->stack_sz = MAX(s->owner->stack_sz, end);
 				continue;
 			}
 		}
 		s->in_scratch = true;
 		end = place(f, n, SCRATCH_HEAD, UINT32_MAX - 1);
-		scratch_end = MAX(scratch_end, end);
+		f->scratch_sz = MAX(f->scratch_sz, end);
 	}
 	/* So far offsets grew from 0; on the stack they count down from r10. */
 	for (u32 n = 0; n < f->slots.cnt; n++) {
 		struct ir_slot *s = &f->slots.at[n];
 
 		if (s->size && !s->in_scratch)
-			s->off -= (s32)ALIGN_UP(stack_end, 8);
+			s->off -= (s32)s->owner->stack_sz;
 	}
-	f->stack_sz = ALIGN_UP(stack_end, 8);
-	return scratch_end == SCRATCH_HEAD ? 0 : ALIGN_UP(scratch_end, 64);
+	f->scratch_sz = ALIGN_UP(f->scratch_sz, 64);
 }
 
 static struct ir_insn *find_op(struct ir_func *f, enum ir_op op, u32 *block, u32 *at)
@@ -186,13 +214,12 @@ static void expand_mark(struct ir_func *f, u32 block, u32 at_insn, const struct 
 void frame_expand(struct ir_func *f, const struct scratch_place *at)
 {
 	struct ir_insn *mark, *i;
+	const struct ir_slot *slots = f->main->slots.at;
+	bool needs_scratch = f->main->scratch_sz;
 	vreg base = 0;
 	u32 block, n;
-	bool needs_scratch = false;
 	struct ir_insn **slot_of = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*slot_of));
 
-	vec_for(s, &f->slots)
-		needs_scratch |= s->size && s->in_scratch;
 	/* An access relative to a slot on the stack uses r10 itself. A slot's address has one definition by construction. */
 	vec_for(b, &f->blocks)
 		vec_for(k, &(*b)->insns)
@@ -202,10 +229,10 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 		vec_for(k, &(*b)->insns) {
 			struct ir_insn *def = k->a ? slot_of[k->a] : NULL;
 
-			if (!def || f->slots.at[def->index].in_scratch)
+			if (!def || slots[def->index].in_scratch)
 				continue;
 			if (k->op == IR_LOAD || k->op == IR_STORE || k->op == IR_ATOMIC_ADD) {
-				k->imm += def->imm + f->slots.at[def->index].off;
+				k->imm += def->imm + slots[def->index].off;
 				k->on_stack = true;
 				k->a = 0;
 			}
@@ -219,7 +246,11 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 		else
 			remove_insn(f->blocks.at[block], n);
 	}
-	BUG_ON(needs_scratch && !base);
+	mark = base ? NULL : find_op(f, IR_SCRATCH_AT, &block, &n);
+	if (mark) {
+		base = mark->d;
+		*mark = (struct ir_insn){ .op = IR_LOAD, .d = base, .a = mark->a, .size = 8, .span = mark->span };
+	}
 	while ((i = find_op(f, IR_UNSCRATCH, &block, &n))) {
 		if (needs_scratch && at->is_shared)
 			*i = (struct ir_insn){ .op = IR_STORE, .a = i->a, .size = 8, .b = opnd_imm(0), .span = i->span };
@@ -231,11 +262,13 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 		vec_for(k, &(*b)->insns) {
 			if (k->op != IR_SLOT)
 				continue;
-			if (f->slots.at[k->index].in_scratch)
+			if (slots[k->index].in_scratch) {
+				BUG_ON(!base);
 				*k = (struct ir_insn){ .op = IR_ADD, .d = k->d, .a = base, .span = k->span,
-						       .b = opnd_imm(k->imm + f->slots.at[k->index].off) };
-			else
-				k->imm += f->slots.at[k->index].off;
+						       .b = opnd_imm(k->imm + slots[k->index].off) };
+			} else {
+				k->imm += slots[k->index].off;
+			}
 		}
 	}
 }

@@ -145,21 +145,41 @@ static void must_be_sound(const struct ir_func *f, const char *after)
 		BUG("%s: after %s: %s", f->name, after, why);
 }
 
+static void simplify(struct ir_func *f)
+{
+	for (u32 i = 0; i <= f->subs.cnt; i++) {
+		struct ir_func *one = i ? f->subs.at[i - 1] : f;
+
+		must_be_sound(one, "lowering");
+		ir_simplify(one);
+		must_be_sound(one, "simplification");
+	}
+}
+
 static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const struct scratch_place *scratch)
 {
 	struct image_prog prog = { .unit = u };
-	u8 *reg;
+	u8 **regs = arena_alloc(c->arena, (f->subs.cnt + 1) * sizeof(*regs));
+	bool fits = true;
 
-	frame_expand(f, scratch);
-	ir_simplify(f);
-	must_be_sound(f, "frame_expand");
-	reg = regalloc(f, &prog.stack_sz);
-	if (!reg) {
+	for (u32 i = 0; i <= f->subs.cnt && fits; i++) {
+		struct ir_func *one = i ? f->subs.at[i - 1] : f;
+
+		if (!one->is_used)
+			continue;
+		frame_expand(one, scratch);
+		ir_simplify(one);
+		must_be_sound(one, "frame_expand");
+		regs[i] = regalloc(one);
+		fits = regs[i] != NULL;
+	}
+	prog.stack_sz = f->stack_sz;
+	if (!fits || (f->subs.cnt && frame_stack(f) > STACK_SZ)) {
 		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe needs more than the %d bytes of stack that a program has", STACK_SZ);
-		diag_hint(c->diag, "use fewer variables at the same time, or split it into several probes");
+		diag_hint(c->diag, f->subs.cnt ? "nest fewer loops, or do less in them" : "use fewer variables at the same time, or split it into several probes");
 		return false;
 	}
-	if (!emit(c->arena, f, reg, &prog)) {
+	if (!emit(c->arena, f, regs, &prog)) {
 		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe is too long for one program");
 		diag_hint(c->diag, "split it into several probes on the same event");
 		return false;
@@ -179,12 +199,11 @@ bool image_build(struct compile *c)
 	lay_out_maps(c);
 	for (u32 i = 0; i < c->units.cnt; i++) {
 		funcs[i] = lower_unit(c, c->units.at[i]);
-		must_be_sound(funcs[i], "lowering");
-		ir_simplify(funcs[i]);
-		must_be_sound(funcs[i], "simplification");
+		simplify(funcs[i]);
 		if (c->ir_text)
 			ir_print(funcs[i], c->ir_text);
-		scratch[i].size = frame_layout(funcs[i]);
+		frame_layout(funcs[i]);
+		scratch[i].size = funcs[i]->scratch_sz;
 	}
 	if (c->diag->error_cnt != before)
 		return false;

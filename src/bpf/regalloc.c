@@ -98,10 +98,12 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 			al->iv[i->a].same_as = i->d;
 		if (i->op == IR_FETCH_ADD)
 			d->same_as = i->b.r;
-		if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG)
+		if (i->op == IR_CALL || i->op == IR_CMPXCHG)
 			d->hint = 0;
 		if (i->op == IR_CTX)
 			d->hint = 1;
+		if (i->op == IR_ARG)
+			d->hint = i->index + 1;
 	}
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		if (!i->args[k].is_imm)
@@ -164,7 +166,10 @@ static void build_intervals(struct alloc *al)
 	pos = FIRST_POS;
 	vec_for(pb, &f->blocks) {
 		vec_for(i, &(*pb)->insns) {
-			if (i->op == IR_CALL || i->op == IR_CALLFN || i->op == IR_CMPXCHG) {
+			/* the arguments behind this one are still in their registers */
+			if (i->op == IR_ARG)
+				al->iv[i->d].forbidden |= 0x3f & ~((1u << (i->index + 2)) - 1);
+			if (i->op == IR_CALL || i->op == IR_CMPXCHG) {
 				u16 destroyed = i->op == IR_CMPXCHG ? 1 : CALLER_SAVED;
 
 				for (u32 v = 1; v < al->iv_cnt; v++)
@@ -269,7 +274,7 @@ static vreg scan(struct alloc *al)
 
 static bool is_cheap(enum ir_op op)
 {
-	return op == IR_IMM || op == IR_MAP || op == IR_MAPVAL || op == IR_SLOT;
+	return op == IR_IMM || op == IR_MAP || op == IR_MAPVAL || op == IR_SLOT || op == IR_FUNC;
 }
 
 static vreg fresh_vreg(struct alloc *al)
@@ -367,7 +372,7 @@ static void spill(struct alloc *al, vreg v)
 	}
 }
 
-u8 *regalloc(struct ir_func *f, u32 *stack_sz)
+u8 *regalloc(struct ir_func *f)
 {
 	struct alloc al = { .f = f };
 	u8 *reg;
@@ -385,6 +390,5 @@ u8 *regalloc(struct ir_func *f, u32 *stack_sz)
 	reg = arena_alloc(f->arena, al.iv_cnt);
 	for (v = 1; v < al.iv_cnt; v++)
 		reg[v] = al.iv[v].reg;
-	*stack_sz = f->stack_sz;
 	return reg;
 }

@@ -146,7 +146,7 @@ static struct val lower_find(struct lower *l, struct expr *e, const struct mem *
 	u32 mark;
 
 	/* What is not found leaves the variable as it was: as one that was only declared, if this is its first use. */
-	if (!v->home)
+	if (lower_var_is_new(l, v))
 		lower_var_init(l, v);
 	p = lower_map_lookup(l, a->map.map, lower_map_key(l, a));
 	ir_mov_to(&l->b, d, opnd_imm(0));
@@ -216,7 +216,7 @@ static struct val lower_len(struct lower *l, struct expr *e, const struct mem *d
 		return val_reg(lower_load(l, m, &type_u64));
 	}
 	map = ir_map(&l->b, a->map.map->image_map);
-	cb = ir_count_cb(&l->b);
+	cb = ir_func_addr(&l->b, lower_counter(l));
 	/* for_each returns how many elements it visited; the callback has nothing to do. */
 	return val_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(map), opnd_reg(cb), opnd_imm(0), opnd_imm(0)));
 }

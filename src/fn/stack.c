@@ -155,14 +155,21 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 {
 	bool is_user = e->type->kind == T_USTACK;
 	const struct provider *p = l->unit->provider;
-	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	u32 skip = !is_user && p->stack_skip ? p->stack_skip(l->unit) : 0;
+	struct mem m;
 	struct walk w = {
-		.head = type_stack_head(e->type), .bytes = 8 * e->type->cnt, .flags = is_user ? BPF_F_USER_STACK : p->stack_skip ? p->stack_skip(l->unit) : 0,
+		.head = type_stack_head(e->type), .bytes = 8 * e->type->cnt, .flags = is_user ? BPF_F_USER_STACK : skip,
 		.got = ir_vreg(l->b.f), .bad = ir_block_new(l->b.f), .good = ir_block_new(l->b.f),
 	};
-	struct val v = val_mem(m);
-	vreg pid = is_user ? lower_pid(l) : 0;
+	struct val v;
+	vreg pid;
 
+	/* Where the stack begins with the program's own frames, those of the loop would be there, too. */
+	if (skip && l->around)
+		return val_mem(lower_before_loops(l, e, lower_stack));
+	m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	v = val_mem(m);
+	pid = is_user ? lower_pid(l) : 0;
 	l->image->has_user_addrs |= is_user;
 	lower_ctx(l);
 	w.to = lower_addr(l, m);

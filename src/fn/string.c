@@ -377,22 +377,28 @@ static struct val lower_memcmp(struct lower *l, struct expr *e, const struct mem
 
 static void check_str_concat(struct check *k, struct expr *e)
 {
-	if (make_string(k, e, 0) && make_string(k, e, 1))
-		e->type = type_string(check_arena(k), e->call.args[0]->type->size + e->call.args[1]->type->size - 1);
-	else
+	u32 size;
+
+	if (!make_string(k, e, 0) || !make_string(k, e, 1)) {
 		e->type = &type_error;
+		return;
+	}
+	/* Not without end: in a loop, $s = str_concat($s, …) would need more with every look at it. */
+	size = MIN(e->call.args[0]->type->size + e->call.args[1]->type->size - 1, k->max_strlen);
+	e->type = type_string(check_arena(k), MAX(size, e->call.args[0]->type->size));
 }
 
 static struct val lower_str_concat(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct mem a = lower_mem(l, e->call.args[0]), b = lower_mem(l, e->call.args[1]);
-	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
 	u32 a_cap = e->call.args[0]->type->size, b_cap = e->call.args[1]->type->size;
+	/* Room for both, if the result is to be cut. */
+	struct mem m = dst && a_cap + b_cap - 1 <= e->type->size ? *dst : lower_temp(l, MAX(e->type->size, a_cap + b_cap - 1), 8);
 	struct ir_block *good = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg to = lower_addr(l, m), len;
 
 	/* The second copy goes to a place that is only known at run time: all of it must have been written before. */
-	lower_zero(l, m, e->type->size);
+	lower_zero(l, m, MAX(e->type->size, a_cap + b_cap - 1));
 	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(to), opnd_imm(a_cap), opnd_reg(lower_addr(l, a)));
 	len = ir_alu(&l->b, IR_ADD, len, opnd_imm(-1));
 	ir_br(&l->b, C_ULT, len, opnd_imm(a_cap), good, done);

@@ -6,6 +6,16 @@ struct ir_func *ir_func_new(struct arena *a, const char *name)
 
 	f->arena = a;
 	f->name = name;
+	f->main = f;
+	return f;
+}
+
+struct ir_func *ir_sub_new(struct ir_func *main)
+{
+	struct ir_func *f = ir_func_new(main->arena, main->name);
+
+	f->main = main;
+	avec_push(main->arena, &main->subs, f);
 	return f;
 }
 
@@ -26,10 +36,18 @@ vreg ir_vreg(struct ir_func *f)
 	return ++f->vreg_cnt;
 }
 
+u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place)
+{
+	struct ir_func *m = f->main;
+
+	avec_push(m->arena, &m->slots,
+		  (struct ir_slot){ .size = size, .align = align, .place = place, .owner = f, .open = m->clock++, .close = UINT32_MAX });
+	return m->slots.cnt - 1;
+}
+
 u32 ir_slot_new(struct ir_func *f, u32 size, u32 align)
 {
-	avec_push(f->arena, &f->slots, (struct ir_slot){ .size = size, .align = align, .open = f->clock++, .close = UINT32_MAX });
-	return f->slots.cnt - 1;
+	return ir_slot_new_at(f, size, align, SLOT_ANYWHERE);
 }
 
 bool ir_is_closed(const struct ir_build *b)
@@ -162,11 +180,22 @@ vreg ir_slot_addr(struct ir_build *b, u32 slot, s64 off)
 	return d;
 }
 
-vreg ir_count_cb(struct ir_build *b)
+vreg ir_arg(struct ir_build *b, u32 index)
 {
 	vreg d = ir_vreg(b->f);
 
-	append(b, (struct ir_insn){ .op = IR_COUNT_CB, .d = d });
+	append(b, (struct ir_insn){ .op = IR_ARG, .d = d, .index = index });
+	return d;
+}
+
+vreg ir_func_addr(struct ir_build *b, const struct ir_func *sub)
+{
+	vreg d = ir_vreg(b->f);
+	u32 index = 0;
+
+	while (sub->main->subs.at[index] != sub)
+		index++;
+	append(b, (struct ir_insn){ .op = IR_FUNC, .d = d, .index = index });
 	return d;
 }
 
@@ -186,6 +215,14 @@ vreg ir_append_scratch(struct ir_build *b, struct ir_block *none_left)
 	vreg d = ir_vreg(b->f);
 
 	append(b, (struct ir_insn){ .op = IR_SCRATCH, .d = d, .no = none_left });
+	return d;
+}
+
+vreg ir_append_scratch_at(struct ir_build *b, vreg at)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_SCRATCH_AT, .d = d, .a = at });
 	return d;
 }
 

@@ -2,6 +2,8 @@
  * variables are), but most have one definition. Every block ends in exactly one of jmp, br, ret. Blocks are laid out in list order;
  * blocks[0] is the entry.
  *
+ * The main function may have subprograms: bodies of loops, which the kernel calls back. They share the list of slots and its clock.
+ *
  * Stack objects are slots. Where a slot lives (the program's stack, or the per-CPU scratch area for big ones) is decided by
  * bpf/frame.c after lowering.
  */
@@ -49,7 +51,7 @@ struct ir_insn {
 	vreg d, a, c;
 	struct opnd b;
 	s64 imm;           /* imm, offsets, helper number */
-	u32 index;         /* map or slot */
+	u32 index;         /* map, slot, argument or subprogram */
 	bool on_stack;     /* load, store: the base is the frame, not a (bpf/frame.c) */
 	struct opnd args[5];
 	u8 arg_cnt;
@@ -65,8 +67,12 @@ struct ir_block {
 	u64 *live_in, *live_out;
 };
 
+enum slot_place { SLOT_ANYWHERE, SLOT_ON_STACK, SLOT_IN_SCRATCH };
+
 struct ir_slot {
 	u32 size, align;
+	enum slot_place place; /* where it has to be: only the scratch area is the same for all functions of a program */
+	struct ir_func *owner;
 	/* Slots whose [open, close) do not overlap may share memory: numbers are taken from ir_func.clock. */
 	u32 open, close;
 	/* bpf/frame.c */
@@ -78,11 +84,15 @@ struct ir_func {
 	struct arena *arena;
 	const char *name;
 	vec(struct ir_block *) blocks;
-	vec(struct ir_slot) slots;
 	u32 vreg_cnt; /* registers are 1…vreg_cnt */
-	u32 clock;
-	u32 arg_cnt;  /* subprograms: arguments arrive in vregs 1…arg_cnt. The main function takes the context: IR_CTX */
+	struct ir_func *main; /* itself, or what it is a subprogram of */
 	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
+	bool is_used; /* frame_layout(): something refers to it */
+	/* of the main function */
+	vec(struct ir_func *) subs;
+	vec(struct ir_slot) slots;
+	u32 clock;
+	u32 scratch_sz; /* frame_layout(): bytes of the scratch area that all of them need */
 };
 
 /* Building. All emitters append to `cur`. */
@@ -93,11 +103,13 @@ struct ir_build {
 };
 
 struct ir_func *ir_func_new(struct arena *a, const char *name);
+struct ir_func *ir_sub_new(struct ir_func *main); /* the last of main->subs */
 struct ir_block *ir_block_new(struct ir_func *f); /* not yet in the layout */
 /* Puts the block at the end of the layout and goes on there. */
 void ir_place(struct ir_build *b, struct ir_block *blk);
 vreg ir_vreg(struct ir_func *f);
 u32 ir_slot_new(struct ir_func *f, u32 size, u32 align);
+u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place);
 
 vreg ir_imm(struct ir_build *b, s64 imm);
 void ir_mov_to(struct ir_build *b, vreg d, struct opnd a);
@@ -114,11 +126,13 @@ vreg ir_ctx(struct ir_build *b);
 vreg ir_map(struct ir_build *b, u32 map);
 vreg ir_mapval(struct ir_build *b, u32 map, s64 off);
 vreg ir_slot_addr(struct ir_build *b, u32 slot, s64 off);
-vreg ir_count_cb(struct ir_build *b);
+vreg ir_arg(struct ir_build *b, u32 index);
+vreg ir_func_addr(struct ir_build *b, const struct ir_func *sub);
 vreg ir_call(struct ir_build *b, u32 helper, const struct opnd *args, u32 cnt);
 #define ir_call_of(b, helper, ...)                                                                                     \
 	ir_call((b), (helper), (struct opnd[]){ __VA_ARGS__ }, sizeof((struct opnd[]){ __VA_ARGS__ }) / sizeof(struct opnd))
 vreg ir_append_scratch(struct ir_build *b, struct ir_block *none_left);
+vreg ir_append_scratch_at(struct ir_build *b, vreg at);
 void ir_append_unscratch(struct ir_build *b, vreg scratch);
 void ir_jmp(struct ir_build *b, struct ir_block *to);
 void ir_br(struct ir_build *b, enum ir_cond cond, vreg a, struct opnd rhs, struct ir_block *yes, struct ir_block *no);

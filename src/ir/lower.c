@@ -7,17 +7,44 @@
 
 /* What is known */
 
+/* What the function around a loop knows comes into the loop's body by memory: the body runs after the code that is there so far. */
+static vreg bring_in(struct lower *l, const struct known *k)
+{
+	u32 slot = ir_slot_new_at(l->b.f, 8, 8, SLOT_IN_SCRATCH), at = k - l->known.at;
+	struct around *a = l->around;
+	vreg r;
+
+	while (at < a->known_first)
+		a = a->up;
+	ir_store(&a->b, ir_slot_addr(&a->b, slot, 0), 0, 8, opnd_reg(k->r));
+	r = ir_load(&l->b, ir_slot_addr(&l->b, slot, 0), 0, 8);
+	lower_know_number(l, k->what, k->key, r);
+	return r;
+}
+
 vreg lower_known(struct lower *l, const void *what, u64 key)
 {
-	vec_for(k, &l->known)
-		if (k->what == what && k->key == key)
+	for (u32 i = l->known.cnt; i-- > 0;) {
+		const struct known *k = &l->known.at[i];
+
+		if (k->what != what || k->key != key)
+			continue;
+		if (i >= l->known_first)
 			return k->r;
+		if (k->is_number && l->around)
+			return bring_in(l, k);
+	}
 	return 0;
 }
 
 void lower_know(struct lower *l, const void *what, u64 key, vreg r)
 {
 	avec_push(l->c->arena, &l->known, (struct known){ what, key, r });
+}
+
+void lower_know_number(struct lower *l, const void *what, u64 key, vreg r)
+{
+	avec_push(l->c->arena, &l->known, (struct known){ what, key, r, true });
 }
 
 u32 lower_mark(const struct lower *l)
@@ -43,10 +70,11 @@ struct mem lower_temp(struct lower *l, u32 size, u32 align)
 /* Temporaries from `mark` on are free for others from here on. */
 static void close_temps(struct lower *l, u32 mark)
 {
-	u32 now = l->b.f->clock++;
+	struct ir_func *f = l->b.f->main;
+	u32 now = f->clock++;
 
 	for (u32 i = mark; i < l->temps.cnt; i++)
-		l->b.f->slots.at[l->temps.at[i]].close = now;
+		f->slots.at[l->temps.at[i]].close = now;
 	l->temps.cnt = mark;
 }
 
@@ -286,16 +314,6 @@ struct opnd lower_site(struct lower *l)
 	return opnd_reg(r);
 }
 
-struct ir_block *lower_leave_block(const struct lower *l)
-{
-	return l->scratch ? l->leave : l->leave_plain;
-}
-
-void lower_leave(struct lower *l)
-{
-	ir_jmp(&l->b, lower_leave_block(l));
-}
-
 /* Statements */
 
 vreg lower_var_cut(struct lower *l, const struct var *v, vreg r)
@@ -305,24 +323,61 @@ vreg lower_var_cut(struct lower *l, const struct var *v, vreg r)
 	return r;
 }
 
+bool lower_var_is_new(const struct lower *l, const struct var *v)
+{
+	return !v->home || (!v->is_shared && v->home_in != l->b.f);
+}
+
+/* A place for it, if it has none: a register, memory for what fits none, and memory that all functions reach for what several use. */
+static void give_home(struct lower *l, struct var *v)
+{
+	if (!lower_var_is_new(l, v))
+		return;
+	v->in_memory = v->is_shared || !type_is_scalar(v->type);
+	v->home_in = l->b.f;
+	if (v->in_memory)
+		v->home = ir_slot_new_at(l->b.f, MAX(8, v->type->size), 8, v->is_shared ? SLOT_IN_SCRATCH : SLOT_ANYWHERE) + 1;
+	else
+		v->home = ir_vreg(l->b.f);
+}
+
+struct mem lower_var_mem(struct lower *l, struct var *v)
+{
+	give_home(l, v);
+	BUG_ON(!v->in_memory);
+	return (struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) };
+}
+
+/* A copy: the variable may change before the value is used ($x + $x++). Most copies fold away. */
+vreg lower_var_get(struct lower *l, struct var *v)
+{
+	vreg copy;
+
+	if (v->in_memory)
+		return ir_load(&l->b, lower_var_mem(l, v).base, 0, 8);
+	copy = ir_vreg(l->b.f);
+	ir_mov_to(&l->b, copy, opnd_reg(v->home));
+	return copy;
+}
+
+void lower_var_set(struct lower *l, struct var *v, struct opnd o)
+{
+	give_home(l, v);
+	if (v->in_memory)
+		store_bytes(l, lower_var_mem(l, v), 8, o);
+	else
+		ir_mov_to(&l->b, v->home, o);
+}
+
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 {
 	if (type_is_scalar(v->type)) {
-		struct opnd o;
+		struct opnd o = lower_scalar(l, value);
 
-		if (!v->home) {
-			v->home = ir_vreg(l->b.f);
-			v->in_memory = false;
-		}
-		o = lower_scalar(l, value);
-		ir_mov_to(&l->b, v->home, v->is_fixed ? opnd_reg(lower_var_cut(l, v, lower_force(l, o))) : o);
+		lower_var_set(l, v, v->is_fixed ? opnd_reg(lower_var_cut(l, v, lower_force(l, o))) : o);
 		return;
 	}
-	if (!v->home) {
-		v->home = ir_slot_new(l->b.f, MAX(1, v->type->size), 8) + 1;
-		v->in_memory = true;
-	}
-	lower_store(l, value, v->type, (struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) });
+	lower_store_over(l, value, v, v->type, lower_var_mem(l, v));
 }
 
 /* Zero: what a variable holds that was only declared. */
@@ -330,15 +385,10 @@ void lower_var_init(struct lower *l, struct var *v)
 {
 	if (!v->type)
 		return;
-	if (type_is_scalar(v->type)) {
-		if (!v->home)
-			v->home = ir_vreg(l->b.f);
-		ir_mov_to(&l->b, v->home, opnd_imm(0));
-	} else {
-		v->home = ir_slot_new(l->b.f, MAX(1, v->type->size), 8) + 1;
-		v->in_memory = true;
-		lower_zero(l, (struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) }, ALIGN_UP(v->type->size, 8));
-	}
+	if (type_is_scalar(v->type))
+		lower_var_set(l, v, opnd_imm(0));
+	else
+		lower_zero(l, lower_var_mem(l, v), ALIGN_UP(v->type->size, 8));
 }
 
 static enum ir_op arith_op(enum binary_op op)
@@ -422,7 +472,7 @@ static void lower_compound(struct lower *l, struct stmt *s)
 
 	if (v->type->kind == T_POINTER && v->type->elem->size > 1)
 		rhs = opnd_reg(ir_alu(&l->b, IR_MUL, lower_force(l, rhs), opnd_imm(v->type->elem->size)));
-	ir_mov_to(&l->b, v->home, opnd_reg(lower_var_cut(l, v, lower_arith(l, op, opnd_reg(v->home), rhs, s->span))));
+	lower_var_set(l, v, opnd_reg(lower_var_cut(l, v, lower_arith(l, op, opnd_reg(lower_var_get(l, v)), rhs, s->span))));
 }
 
 static void lower_if(struct lower *l, struct stmt *s)
@@ -443,47 +493,6 @@ static void lower_if(struct lower *l, struct stmt *s)
 		ir_jmp(&l->b, done);
 	}
 	ir_place(&l->b, done);
-}
-
-/* A loop whose end the verifier has to see by itself: it walks every round. */
-static void lower_while(struct lower *l, struct stmt *s)
-{
-	struct ir_block *outer_next = l->loop_next, *outer_end = l->loop_end, *body = ir_block_new(l->b.f);
-	u32 mark;
-
-	l->loop_next = ir_block_new(l->b.f);
-	l->loop_end = ir_block_new(l->b.f);
-	ir_jmp(&l->b, l->loop_next);
-	ir_place(&l->b, l->loop_next);
-	mark = lower_mark(l);
-	lower_branch(l, s->loop.cond, body, l->loop_end);
-	ir_place(&l->b, body);
-	lower_block(l, s->loop.body);
-	ir_jmp(&l->b, l->loop_next);
-	lower_forget(l, mark);
-	ir_place(&l->b, l->loop_end);
-	l->loop_next = outer_next;
-	l->loop_end = outer_end;
-}
-
-static void lower_unroll(struct lower *l, struct stmt *s)
-{
-	struct ir_block *outer_next = l->loop_next, *outer_end = l->loop_end;
-	u32 mark = lower_mark(l);
-
-	l->loop_end = ir_block_new(l->b.f);
-	for (u64 i = 0; i < s->loop.cond->num.value; i++) {
-		l->loop_next = ir_block_new(l->b.f);
-		lower_block(l, s->loop.body);
-		/* `continue` may skip what the round computed */
-		lower_forget(l, mark);
-		ir_jmp(&l->b, l->loop_next);
-		ir_place(&l->b, l->loop_next);
-	}
-	ir_jmp(&l->b, l->loop_end);
-	ir_place(&l->b, l->loop_end);
-	l->loop_next = outer_next;
-	l->loop_end = outer_end;
 }
 
 static void lower_stmt(struct lower *l, struct stmt *s)
@@ -529,6 +538,9 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 	case S_UNROLL:
 		lower_unroll(l, s);
 		break;
+	case S_FOR:
+		lower_for(l, s);
+		break;
 	case S_BREAK:
 		ir_jmp(&l->b, l->loop_end);
 		break;
@@ -536,15 +548,7 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 		ir_jmp(&l->b, l->loop_next);
 		break;
 	case S_RETURN:
-		if (s->expr) {
-			struct opnd v = lower_scalar(l, s->expr);
-
-			if (l->scratch)
-				ir_append_unscratch(&l->b, l->scratch);
-			ir_ret(&l->b, v);
-		} else {
-			lower_leave(l);
-		}
+		lower_return(l, s);
 		break;
 	}
 	close_temps(l, temps);
@@ -556,16 +560,22 @@ void lower_block(struct lower *l, struct block *b)
 		lower_stmt(l, b->stmts[i]);
 }
 
-/* A predicate that works with long strings or buffers needs the scratch area before the body does. */
+/* A predicate that works with long strings or buffers, or has loops, needs the scratch area before the body does. */
 static void find_big(struct expr *e, void *arg)
 {
-	if (e->type && !type_is_scalar(e->type) && e->type->size > 32)
+	if (e->kind == E_BLOCK || (e->type && !type_is_scalar(e->type) && e->type->size > 32))
 		*(bool *)arg = true;
 }
 
+/* What loops want done first goes right behind it, see lower_loops_end(). */
 static void take_scratch(struct lower *l)
 {
 	l->scratch = ir_append_scratch(&l->b, l->leave_plain);
+	l->start = ir_block_new(l->b.f);
+	l->after_start = ir_block_new(l->b.f);
+	ir_jmp(&l->b, l->start);
+	ir_place(&l->b, l->start);
+	ir_place(&l->b, l->after_start);
 }
 
 static void lower_pid_filter(struct lower *l)
@@ -581,7 +591,7 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 {
 	struct lower l = { .c = c, .image = c->image, .unit = u };
 	struct ir_func *f = ir_func_new(c->arena, u->name);
-	bool big_pred = false;
+	bool early = false;
 	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;
 
 	l.b = (struct ir_build){ .f = f, .span = u->probe->span };
@@ -594,8 +604,10 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 	if (c->target->filter_pid && (u->provider->flags & PROV_PID_FILTER))
 		lower_pid_filter(&l);
 	if (u->pred)
-		expr_walk(u->pred, find_big, &big_pred);
-	if (big_pred)
+		expr_walk(u->pred, find_big, &early);
+	vec_for(v, &u->vars)
+		early |= (*v)->needs_init && (*v)->type && ((*v)->is_shared || !type_is_scalar((*v)->type));
+	if (early)
 		take_scratch(&l);
 	vec_for(v, &u->vars)
 		if ((*v)->needs_init)
@@ -604,16 +616,17 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 		struct ir_block *body = ir_block_new(f);
 
 		l.b.span = u->pred->span;
-		lower_branch(&l, u->pred, body, big_pred ? l.leave : l.leave_plain);
+		lower_branch(&l, u->pred, body, early ? l.leave : l.leave_plain);
 		close_temps(&l, 0);
 		ir_place(&l.b, body);
 	}
-	if (!big_pred)
+	if (!early)
 		take_scratch(&l);
 	lower_block(&l, u->body);
 	if (!ir_is_closed(&l.b))
 		lower_leave(&l);
 	l.b.span = u->probe->span;
+	lower_loops_end(&l);
 	ir_place(&l.b, l.leave);
 	ir_append_unscratch(&l.b, l.scratch);
 	ir_jmp(&l.b, l.leave_plain);

@@ -53,6 +53,17 @@ struct known {
 	const void *what; /* identity: a fn row, or the address of a static */
 	u64 key;
 	vreg r;
+	bool is_number; /* not an address of ours: loops can have it from outside, see lower_know_number() */
+};
+
+/* The body of a loop is a function of its own. This keeps what belongs to the one around it meanwhile. */
+struct around {
+	struct around *up;
+	struct ir_build b;
+	vreg ctx, scratch, frame;
+	struct ir_block *leave, *leave_plain, *loop_next, *loop_end;
+	u32 known_first;
+	u64 leaves;
 };
 
 struct lower {
@@ -68,6 +79,14 @@ struct lower {
 	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
 	bool zero_tails; /* keys: bytes behind a string's end must be zero */
 	struct ir_block *loop_next, *loop_end; /* where continue and break go */
+	/* ir/lower_loop.c */
+	struct around *around; /* NULL in the main function */
+	vreg frame;            /* what the main function shares with the bodies of its loops */
+	u32 frame_slot;        /* 1 + slot of it */
+	u32 known_first;       /* of this function */
+	struct ir_block *start, *after_start; /* where memory of loops is set up */
+	u32 leave_slot;        /* 1 + slot: how a loop's body was left, if not by its end … */
+	u64 leaves;            /* … and how the one at hand can be: bits of enum leave */
 	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 };
@@ -78,6 +97,8 @@ struct opnd lower_scalar(struct lower *l, struct expr *e); /* e has a scalar typ
 vreg lower_reg(struct lower *l, struct expr *e);           /* the same, in a register */
 /* Writes the value of e, converted to type t, to dst. Padding inside is zeroed. */
 void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst);
+/* The same to the memory of a variable or a map, of which e may read the old value. */
+void lower_store_over(struct lower *l, struct expr *e, const void *owner, const struct type *t, struct mem dst);
 /* The value of e in memory of ours (a new slot if need be). */
 struct mem lower_mem(struct lower *l, struct expr *e);
 vreg lower_force(struct lower *l, struct opnd o); /* into a register */
@@ -91,6 +112,10 @@ void lower_pin_to(struct lower *l, struct expr *e, struct val v);
 /* Variables: gives one a value, or the one that it has when it was only declared. */
 /* A declared type cuts what a variable is given to its size; otherwise the variable's type holds every value. */
 vreg lower_var_cut(struct lower *l, const struct var *v, vreg r);
+bool lower_var_is_new(const struct lower *l, const struct var *v); /* this function has no place for it yet */
+vreg lower_var_get(struct lower *l, struct var *v);                /* scalars only */
+void lower_var_set(struct lower *l, struct var *v, struct opnd o);
+struct mem lower_var_mem(struct lower *l, struct var *v);          /* others only */
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value);
 void lower_var_init(struct lower *l, struct var *v);
 
@@ -103,6 +128,8 @@ void lower_zero(struct lower *l, struct mem m, u32 size);
 void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size);
 /* The same where src may be aligned to no more than `align`. */
 void lower_copy_by(struct lower *l, struct mem src, struct mem dst, u32 size, u32 align);
+/* A value in memory of ours, to a place where its type may be a wider one. */
+void lower_convert(struct lower *l, struct mem src, const struct type *from, struct mem dst, const struct type *to);
 vreg lower_addr(struct lower *l, struct mem m); /* base + off in one register */
 
 /* Temporary memory, released for others when the enclosing statement ends. */
@@ -113,6 +140,9 @@ vreg lower_ctx(struct lower *l);
 /* Computed once: returns the register, or 0 when the caller has to compute it and call lower_know(). */
 vreg lower_known(struct lower *l, const void *what, u64 key);
 void lower_know(struct lower *l, const void *what, u64 key, vreg r);
+/* The same for a number (no address that the verifier knows): what is computed at the program's start, and cannot be computed again in the
+ * body of a loop, is found there, too. */
+void lower_know_number(struct lower *l, const void *what, u64 key, vreg r);
 
 /* The start of this CPU's part of the data map. */
 vreg lower_cpu_data(struct lower *l);
@@ -133,6 +163,8 @@ vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool
 /* The key of a map access, in memory, laid out for the map. */
 struct mem lower_map_key(struct lower *l, struct expr *e);
 void lower_map_delete(struct lower *l, struct expr *e, vreg *result);
+/* The number that an aggregation has over all CPUs. */
+vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key);
 vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* NULL or the value's address */
 
 /* Strings. */
@@ -172,4 +204,16 @@ void lower_emit(struct lower *l, struct rec *rec, struct expr **fields, u32 cnt)
 /* Ends the program here (exit, return, failed filter). */
 void lower_leave(struct lower *l);
 /* Where a branch goes that ends the program. */
-struct ir_block *lower_leave_block(const struct lower *l);
+struct ir_block *lower_leave_block(struct lower *l);
+void lower_return(struct lower *l, struct stmt *s);
+
+/* Loops. */
+void lower_while(struct lower *l, struct stmt *s);
+void lower_unroll(struct lower *l, struct stmt *s);
+void lower_for(struct lower *l, struct stmt *s);
+/* In the body of a loop: has e computed before the outermost one begins, once, by this function. */
+struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst));
+/* Once, when all code is there. */
+void lower_loops_end(struct lower *l);
+/* A function that for_each_map_elem() calls for nothing: its result is the number of elements. */
+struct ir_func *lower_counter(struct lower *l);

@@ -146,8 +146,8 @@ static void store_string(struct lower *l, struct expr *e, const struct type *t, 
 		lower_copy(l, v.mem, dst, size);
 }
 
-/* A value in memory of ours, to a place where its type may be a wider one: tuples of one shape differ in the size of their members. */
-static void convert(struct lower *l, struct mem src, const struct type *from, struct mem dst, const struct type *to)
+/* Tuples of one shape differ in the size of their members. */
+void lower_convert(struct lower *l, struct mem src, const struct type *from, struct mem dst, const struct type *to)
 {
 	u32 at = 0, size = MIN(from->size, to->size);
 
@@ -171,7 +171,7 @@ static void convert(struct lower *l, struct mem src, const struct type *from, st
 
 		if (m->off > at)
 			lower_zero(l, (struct mem){ dst.base, dst.off + at }, m->off - at);
-		convert(l, (struct mem){ src.base, src.off + f->off }, f->type, (struct mem){ dst.base, dst.off + m->off }, m->type);
+		lower_convert(l, (struct mem){ src.base, src.off + f->off }, f->type, (struct mem){ dst.base, dst.off + m->off }, m->type);
 		at = m->off + m->type->size;
 	}
 	if (to->size > at)
@@ -201,7 +201,7 @@ static void store_tuple(struct lower *l, struct expr *e, const struct type *t, s
 
 	/* A record whose fields stand in another order is evaluated in its own. */
 	if (e->kind != E_TUPLE || is_pinned(l, e) || !has_order_of(e, t)) {
-		convert(l, lower_mem(l, e), e->type, dst, t);
+		lower_convert(l, lower_mem(l, e), e->type, dst, t);
 		return;
 	}
 	for (u32 i = 0; i < t->member_cnt; i++) {
@@ -250,6 +250,34 @@ void lower_store(struct lower *l, struct expr *e, const struct type *t, struct m
 	lower_copy(l, v.mem, dst, MIN(t->size, e->type->size));
 	if (t->size > e->type->size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + e->type->size }, t->size - e->type->size);
+}
+
+struct reader {
+	const void *of; /* struct var or struct map */
+	bool found;
+};
+
+static void find_reader(struct expr *e, void *arg)
+{
+	struct reader *r = arg;
+
+	r->found |= (e->kind == E_VAR && e->var.var == r->of) || (e->kind == E_MAP && e->map.map == r->of);
+}
+
+void lower_store_over(struct lower *l, struct expr *e, const void *owner, const struct type *t, struct mem dst)
+{
+	struct reader r = { .of = owner };
+	struct mem tmp;
+
+	if (!type_is_scalar(t))
+		expr_walk(e, find_reader, &r);
+	if (!r.found) {
+		lower_store(l, e, t, dst);
+		return;
+	}
+	tmp = lower_temp(l, MAX(1, t->size), 8);
+	lower_store(l, e, t, tmp);
+	lower_copy(l, tmp, dst, t->size);
 }
 
 /* Conditions */
@@ -656,26 +684,19 @@ static struct val lower_incdec(struct lower *l, struct expr *e)
 		return val_reg(e->incdec.is_post ? old : ir_alu(&l->b, IR_ADD, old, opnd_imm(step)));
 	}
 	v = t->var.var;
-	old = ir_vreg(l->b.f);
-	ir_mov_to(&l->b, old, opnd_reg(v->home));
+	old = lower_var_get(l, v);
 	new = ir_alu(&l->b, IR_ADD, old, opnd_imm(step));
 	new = lower_var_cut(l, v, new);
-	ir_mov_to(&l->b, v->home, opnd_reg(new));
+	lower_var_set(l, v, opnd_reg(new));
 	return val_reg(e->incdec.is_post ? old : new);
 }
 
 static struct val lower_var(struct lower *l, struct expr *e)
 {
 	struct var *v = e->var.var;
-	vreg copy;
 
-	BUG_ON(!v->home);
-	if (v->in_memory)
-		return val_mem((struct mem){ .base = ir_slot_addr(&l->b, v->home - 1, 0) });
-	/* A copy: the variable may change before the value is used ($x + $x++). Most copies fold away. */
-	copy = ir_vreg(l->b.f);
-	ir_mov_to(&l->b, copy, opnd_reg(v->home));
-	return val_reg(copy);
+	BUG_ON(lower_var_is_new(l, v));
+	return type_is_scalar(v->type) ? val_reg(lower_var_get(l, v)) : val_mem(lower_var_mem(l, v));
 }
 
 static struct val lower_literal(struct lower *l, struct expr *e, const struct mem *dst)

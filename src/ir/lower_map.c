@@ -126,17 +126,13 @@ static vreg finish_fold(struct lower *l, const struct type *t, vreg acc, vreg ac
 	return d;
 }
 
-static struct val read_agg(struct lower *l, struct expr *e)
+vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key)
 {
-	const struct map *m = e->map.map;
 	const struct data_layout *lay = &l->image->data;
 	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg cpu = ir_vreg(l->b.f), acc = ir_vreg(l->b.f), acc2 = ir_vreg(l->b.f);
-	struct mem key = {};
 	u32 mark;
 
-	if (m->has_key)
-		key = lower_map_key(l, e);
 	ir_mov_to(&l->b, cpu, opnd_imm(0));
 	ir_mov_to(&l->b, acc, opnd_imm(0));
 	ir_mov_to(&l->b, acc2, opnd_imm(0));
@@ -162,7 +158,7 @@ static struct val read_agg(struct lower *l, struct expr *e)
 	ir_br(&l->b, C_ULT, cpu, opnd_imm(l->c->target->ncpus), loop, done);
 	ir_place(&l->b, done);
 	lower_forget(l, mark);
-	return val_reg(finish_fold(l, m->val, acc, acc2));
+	return finish_fold(l, m->val, acc, acc2);
 }
 
 /* Reading */
@@ -177,7 +173,7 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 	u32 mark;
 
 	if (type_is_agg(m->val))
-		return read_agg(l, e);
+		return val_reg(lower_map_sum(l, m, m->has_key ? lower_map_key(l, e) : (struct mem){}));
 	if (is_scalar_map(m)) {
 		struct mem at = { .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) };
 
@@ -288,7 +284,7 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
 		return;
 	}
 	if (is_scalar_map(m)) {
-		lower_store(l, value, m->val, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) });
+		lower_store_over(l, value, m, m->val, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) });
 		mark_set(l, m);
 		return;
 	}

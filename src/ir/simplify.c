@@ -23,8 +23,6 @@ static void find_defs(struct simplify *s)
 
 	s->def = arena_alloc(s->f->arena, cnt * sizeof(*s->def));
 	s->uses = arena_alloc(s->f->arena, cnt * sizeof(*s->uses));
-	for (u32 i = 1; i <= s->f->arg_cnt; i++)
-		defs[i] = 1; /* arrives from outside */
 	vec_for(b, &s->f->blocks) {
 		vec_for(i, &(*b)->insns) {
 			vreg uses[8];
@@ -53,7 +51,7 @@ static vreg origin(const struct simplify *s, vreg r)
 	while (r && s->def[r] && s->def[r]->op == IR_MOV) {
 		vreg a = s->def[r]->a;
 
-		if (!s->def[a] && !(a <= s->f->arg_cnt))
+		if (!s->def[a])
 			break;
 		r = a;
 	}
@@ -298,12 +296,12 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 static bool has_effect(enum ir_op op)
 {
 	switch (op) {
-	case IR_STORE: case IR_ATOMIC_ADD: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_CALLFN: case IR_JMP: case IR_BR:
-	case IR_RET: case IR_SCRATCH: case IR_UNSCRATCH:
+	case IR_STORE: case IR_ATOMIC_ADD: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_JMP: case IR_BR:
+	case IR_RET: case IR_SCRATCH: case IR_SCRATCH_AT: case IR_UNSCRATCH:
 		return true;
 	case IR_IMM: case IR_MOV: case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR:
 	case IR_SHL: case IR_SHR: case IR_SAR: case IR_NEG: case IR_ZEXT: case IR_SEXT: case IR_BSWAP: case IR_LOAD: case IR_CTX: case IR_MAP:
-	case IR_MAPVAL: case IR_SLOT: case IR_COUNT_CB: case IR_OP_CNT:
+	case IR_MAPVAL: case IR_SLOT: case IR_ARG: case IR_FUNC: case IR_OP_CNT:
 		return false;
 	}
 	return true;

@@ -9,7 +9,7 @@ const char *const ir_op_text[IR_OP_CNT] = {
 
 const char *const ir_cond_text[] = { "eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sge", "set" };
 
-enum shape { SHAPE_IMM, SHAPE_UN, SHAPE_ALU, SHAPE_EXT, SHAPE_LOAD, SHAPE_STORE, SHAPE_CMPXCHG, SHAPE_FETCH, SHAPE_DEF, SHAPE_MAP,
+enum shape { SHAPE_IMM, SHAPE_UN, SHAPE_ALU, SHAPE_EXT, SHAPE_LOAD, SHAPE_STORE, SHAPE_CMPXCHG, SHAPE_FETCH, SHAPE_DEF, SHAPE_INDEX, SHAPE_MAP,
 	     SHAPE_SLOT, SHAPE_CALL, SHAPE_JMP, SHAPE_BR, SHAPE_RET, SHAPE_RELEASE };
 
 static const enum shape shapes[IR_OP_CNT] = {
@@ -63,6 +63,9 @@ static void print_insn(const struct ir_insn *i, struct sbuf *out)
 	case SHAPE_DEF:
 		sbuf_printf(out, "%%%u = %s", i->d, op);
 		break;
+	case SHAPE_INDEX:
+		sbuf_printf(out, "%%%u = %s %u", i->d, op, i->index);
+		break;
 	case SHAPE_MAP:
 		sbuf_printf(out, "%%%u = %s #%u%+lld", i->d, op, i->index, (long long)i->imm);
 		break;
@@ -99,13 +102,18 @@ static void print_insn(const struct ir_insn *i, struct sbuf *out)
 
 void ir_print(const struct ir_func *f, struct sbuf *out)
 {
-	sbuf_printf(out, "func %s\n", f->name);
+	if (f == f->main)
+		sbuf_printf(out, "func %s\n", f->name);
 	for (u32 i = 0; i < f->slots.cnt; i++)
 		sbuf_printf(out, "  slot s%u size %u align %u\n", i, f->slots.at[i].size, f->slots.at[i].align);
 	vec_for(blk, &f->blocks) {
 		sbuf_printf(out, "  b%u:\n", (*blk)->id);
 		vec_for(i, &(*blk)->insns)
 			print_insn(i, out);
+	}
+	for (u32 i = 0; i < f->subs.cnt; i++) {
+		sbuf_printf(out, "func %s_%u\n", f->name, i);
+		ir_print(f->subs.at[i], out);
 	}
 }
 
@@ -121,8 +129,6 @@ const char *ir_verify(const struct ir_func *f)
 	vec_for(blk, &f->blocks)
 		vec_for(i, &(*blk)->insns)
 			has_def[i->d] = true;
-	for (u32 i = 1; i <= f->arg_cnt; i++)
-		has_def[i] = true;
 	if (!f->blocks.cnt)
 		return "no block";
 	vec_for(pb, &f->blocks) {
@@ -145,8 +151,10 @@ const char *ir_verify(const struct ir_func *f)
 				return arena_printf(f->arena, "b%u jumps to a block that is not placed", b->id);
 			if (i->op == IR_BR && (!is_placed(f, i->yes) || !is_placed(f, i->no)))
 				return arena_printf(f->arena, "b%u branches to a block that is not placed", b->id);
-			if (i->op == IR_SLOT && i->index >= f->slots.cnt)
+			if (i->op == IR_SLOT && i->index >= f->main->slots.cnt)
 				return arena_printf(f->arena, "b%u: no slot s%u", b->id, i->index);
+			if (i->op == IR_FUNC && i->index >= f->main->subs.cnt)
+				return arena_printf(f->arena, "b%u: no subprogram %u", b->id, i->index);
 		}
 	}
 	return NULL;

@@ -166,6 +166,7 @@ enum stmt_kind {
 	S_DISCARD, /* _ = e; */
 	S_WHILE,
 	S_UNROLL,  /* the body N times, one after the other */
+	S_FOR,     /* over a range or the entries of a map */
 	S_BREAK,
 	S_CONTINUE,
 };
@@ -205,6 +206,14 @@ struct stmt {
 			struct expr *cond; /* while: the condition; unroll: how often, a literal */
 			struct block *body;
 		} loop;
+		struct {
+			const char *name;
+			struct span name_span;
+			struct expr *map;       /* a map without key; or NULL: */
+			struct expr *from, *to; /* from … to - 1 */
+			struct block *body;
+			struct var *var;
+		} for_;
 	};
 };
 

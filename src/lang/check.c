@@ -169,10 +169,17 @@ static struct var *declare(struct check *k, struct var *v, const char *name, str
 		v = arena_new(check_arena(k), struct var);
 		v->name = name;
 		v->decl = at;
+		v->loop = k->loop;
 		avec_push(check_arena(k), &k->unit->vars, v);
 	}
 	avec_push(check_arena(k), &k->scope->vars, v);
 	return v;
+}
+
+/* Bodies of loops are functions with registers of their own: what several of them use cannot be in a register. */
+static void touch(const struct check *k, struct var *v)
+{
+	v->is_shared |= v->loop != k->loop;
 }
 
 /* Grows the variable's type. */
@@ -211,6 +218,7 @@ void check_var_assign(struct check *k, struct expr *e, const struct type *t, str
 		v = declare(k, v ? v : e->var.var, e->var.name, e->span);
 	}
 	e->var.var = v;
+	touch(k, v);
 	assign_var(k, v, t, at);
 	e->type = v->type ? v->type : &type_error;
 }
@@ -228,6 +236,7 @@ void check_var_read(struct check *k, struct expr *e)
 		if (v) {
 			k->changed |= !v->needs_init;
 			v->needs_init = v->is_assigned = true;
+			v->is_shared |= v->loop != NULL; /* it is set to zero outside */
 			diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
 		}
 	}
@@ -247,6 +256,7 @@ void check_var_read(struct check *k, struct expr *e)
 	}
 	v->is_read = true;
 	e->var.var = v;
+	touch(k, v);
 	if (!v->is_assigned && k->is_last)
 		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
 	e->type = v->type ? v->type : &type_s64;
@@ -425,6 +435,93 @@ static void check_comptime_stmt(struct check *k, struct stmt *s)
 	s->block = taken ? taken : arena_new(check_arena(k), struct block);
 }
 
+/* from..to: the type of the loop's variable. */
+static const struct type *check_range(struct check *k, struct stmt *s)
+{
+	struct expr *ends[] = { s->for_.from, s->for_.to };
+	bool ok = true;
+
+	for (u32 i = 0; i < 2; i++) {
+		check_value(k, ends[i]);
+		if (!is_poisoned(ends[i]) && !type_is_integral(ends[i]->type))
+			check_fail(k, ends[i], E_TYPE_MISMATCH, "a range goes from an integer to an integer, this is %s",
+				   type_str(check_arena(k), ends[i]->type));
+		ok &= !is_poisoned(ends[i]);
+	}
+	return ok ? type_int(8, common_is_signed(ends[0]->type, ends[1]->type)) : &type_error;
+}
+
+/* Every entry of a map: (key, value). */
+static const struct type *check_entries(struct check *k, struct stmt *s)
+{
+	struct expr *e = s->for_.map;
+	struct map *m = compile_map(k->c, e->map.name);
+	const struct type *pair[2];
+
+	e->type = NULL;
+	e->map.is_ref = true;
+	if (m && m->key_known && !m->has_key) {
+		check_fail(k, e, E_KEY_MISMATCH, "%s has no keys, so there is nothing to loop over", m->name);
+		diag_hint(k->c->diag, "a map with keys is assigned to as in %s[key] = value", m->name);
+		m->is_poisoned |= k->is_last;
+		return &type_error;
+	}
+	m = check_map(k, e, true);
+	e->type = m && m->val ? m->val : &type_s64;
+	if (!m || !m->key || !m->val)
+		return &type_error; /* not known yet; or never, which is said at the end */
+	if (type_is_agg(m->val) && m->val->kind != T_COUNT && m->val->kind != T_SUM && m->val->kind != T_MIN && m->val->kind != T_MAX &&
+	    m->val->kind != T_AVG) {
+		check_fail(k, e, E_AGGREGATION, "a loop cannot read the values of %s: %s", m->name, type_str(check_arena(k), m->val));
+		diag_hint(k->c->diag, "print it: print(%s);", m->name);
+		return &type_error;
+	}
+	pair[0] = type_settle_deep(check_arena(k), m->key);
+	pair[1] = type_is_agg(m->val) ? type_int(8, m->val->is_signed) : type_settle_deep(check_arena(k), m->val);
+	return type_tuple(check_arena(k), pair, NULL, 2);
+}
+
+static void check_for(struct check *k, struct stmt *s)
+{
+	const struct type *t = s->for_.map ? check_entries(k, s) : check_range(k, s);
+	struct var *old = find_var(k, s->for_.name);
+	struct check_scope scope = { .up = k->scope };
+	const struct stmt *outer = k->loop;
+
+	if (old && old != s->for_.var) {
+		u32 line, col;
+
+		diag_locate(k->c->diag, old->decl, &line, &col);
+		diag_error(k->c->diag, s->for_.name_span, E_REDECLARED, "Variable $%s was already declared", as_written(s->for_.name));
+		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name for the loop's", line, col);
+	}
+	k->scope = &scope;
+	k->loop = s;
+	k->loops++;
+	s->for_.var = declare(k, s->for_.var, s->for_.name, s->for_.name_span);
+	s->for_.var->is_assigned = true;
+	if (t->kind != T_ERROR)
+		assign_var(k, s->for_.var, t, s->for_.name_span);
+	else if (k->is_last && !s->for_.var->type)
+		s->for_.var->type = &type_error;
+	check_block(k, s->for_.body);
+	k->loops--;
+	k->loop = outer;
+	k->scope = scope.up;
+}
+
+static void check_while(struct check *k, struct stmt *s)
+{
+	const struct stmt *outer = k->loop;
+
+	k->loop = s;
+	k->loops++;
+	check_cond(k, s->loop.cond);
+	check_block(k, s->loop.body);
+	k->loops--;
+	k->loop = outer;
+}
+
 static void check_stmt(struct check *k, struct stmt *s)
 {
 	struct expr *cond;
@@ -472,10 +569,10 @@ static void check_stmt(struct check *k, struct stmt *s)
 		check_block(k, s->block);
 		return;
 	case S_WHILE:
-		check_cond(k, s->loop.cond);
-		k->loops++;
-		check_block(k, s->loop.body);
-		k->loops--;
+		check_while(k, s);
+		return;
+	case S_FOR:
+		check_for(k, s);
 		return;
 	case S_UNROLL:
 		cond = s->loop.cond;

@@ -24,6 +24,7 @@ struct check {
 	u32 max_strlen;
 	u32 loops;       /* inside of so many loops */
 	bool saw_unknown; /* the value of a map was asked for that nothing was assigned to yet */
+	const struct stmt *loop; /* the innermost one whose body becomes a function of its own: for, while */
 };
 
 #define check_arena(k) ((k)->c->arena)

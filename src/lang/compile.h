@@ -34,8 +34,12 @@ struct var {
 	bool is_assigned;
 	bool is_read;
 	bool needs_init;  /* read outside of its block, as scripts before 0.22 do: zero at the start */
-	u32 home;         /* lowering: virtual register, or 1 + slot for objects in memory */
+	const struct stmt *loop; /* whose body declares it: the innermost one, NULL if none */
+	bool is_shared;   /* other loops than that use it, or its address is taken: it lives in memory that all of them reach */
+	/* lowering */
+	u32 home;         /* virtual register, or 1 + slot for objects in memory */
 	bool in_memory;
+	const struct ir_func *home_in; /* whose register or stack that is */
 };
 
 enum map_storage {

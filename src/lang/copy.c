@@ -142,6 +142,12 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 		c->loop.cond = expr_copy(a, s->loop.cond);
 		c->loop.body = block_copy(a, s->loop.body);
 		break;
+	case S_FOR:
+		c->for_.map = expr_copy(a, s->for_.map);
+		c->for_.from = expr_copy(a, s->for_.from);
+		c->for_.to = expr_copy(a, s->for_.to);
+		c->for_.body = block_copy(a, s->for_.body);
+		break;
 	case S_BREAK: case S_CONTINUE:
 		break;
 	}
@@ -254,6 +260,12 @@ static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), voi
 	case S_WHILE: case S_UNROLL:
 		expr_walk(s->loop.cond, fn, arg);
 		block_walk(s->loop.body, fn, arg);
+		break;
+	case S_FOR:
+		expr_walk(s->for_.map, fn, arg);
+		expr_walk(s->for_.from, fn, arg);
+		expr_walk(s->for_.to, fn, arg);
+		block_walk(s->for_.body, fn, arg);
 		break;
 	case S_BREAK: case S_CONTINUE:
 		break;

@@ -151,6 +151,9 @@ static void declare(struct stmt *s, void *arg)
 	case S_LET:
 		s->let.name = local_name(n, s->let.name);
 		break;
+	case S_FOR:
+		s->for_.name = local_name(n, s->for_.name);
+		break;
 	case S_RETURN:
 		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot return from the probe that uses it");
 		diag_hint(n->x->c->diag, "its value is its last expression, without ';'");

@@ -295,13 +295,54 @@ static bool jump_stmt(struct parser *p, struct stmt **out)
 	return end_of_stmt(p);
 }
 
-/* for, and import inside of a block: later. */
+/* for = "for" [ "(" ] var ":" ( map | expr ".." expr ) [ ")" ] block ; */
+static bool for_stmt(struct parser *p, struct stmt **out)
+{
+	struct stmt *s = stmt_new(p, S_FOR, p->tok.span);
+	bool has_paren;
+	struct expr *e;
+
+	parse_advance(p);
+	has_paren = parse_accept(p, TOK_LPAREN);
+	if (p->tok.kind != TOK_VAR) {
+		if (parse_expected(p, "the loop's variable"))
+			diag_hint(p->diag, "for ($i : 0..10) { … } or for ($kv : @map) { … }");
+		return false;
+	}
+	s->for_.name = p->tok.text;
+	s->for_.name_span = p->tok.span;
+	parse_advance(p);
+	if (!parse_expect(p, TOK_COLON, "after the loop's variable"))
+		return false;
+	e = parse_expr(p);
+	if (!e)
+		return false;
+	if (parse_accept(p, TOK_DOT_DOT)) {
+		s->for_.from = e;
+		s->for_.to = parse_expr(p);
+		if (!s->for_.to)
+			return false;
+	} else if (e->kind == E_MAP && !e->map.key) {
+		s->for_.map = e;
+	} else {
+		diag_error(p->diag, e->span, E_SYNTAX, "a loop goes over a range or over a map");
+		diag_hint(p->diag, e->kind == E_MAP ? "leave the key away: it visits all entries" : "for ($i : 0..10) { … } or for ($kv : @map) { … }");
+		return false;
+	}
+	if (has_paren && !parse_expect(p, TOK_RPAREN, "after what the loop goes over"))
+		return false;
+	s->for_.body = body(p, "what the loop goes over");
+	if (!s->for_.body)
+		return false;
+	s->span = span_join(s->span, p->prev);
+	*out = s;
+	return true;
+}
+
+/* import inside of a block: later. */
 static bool unsupported_stmt(struct parser *p)
 {
-	enum token_kind kind = p->tok.kind;
-
-	parse_unsupported(p, p->tok.span, kind == TOK_IMPORT ? "imports are" :
-					  arena_printf(p->arena, "'%s' loops are", token_kind_text(kind)));
+	parse_unsupported(p, p->tok.span, "imports are");
 	parse_skip_to_block_end(p);
 	return true;
 }
@@ -429,7 +470,9 @@ static bool stmt(struct parser *p, struct stmt **out)
 		return loop_stmt(p, out);
 	case TOK_BREAK: case TOK_CONTINUE:
 		return jump_stmt(p, out);
-	case TOK_FOR: case TOK_IMPORT:
+	case TOK_FOR:
+		return for_stmt(p, out);
+	case TOK_IMPORT:
 		return unsupported_stmt(p);
 	case TOK_ELSE:
 		diag_error(p->diag, p->tok.span, E_SYNTAX, "'else' without an 'if' before it");

@@ -334,6 +334,9 @@ static void stmt(struct printer *p, const struct stmt *s)
 	case S_UNROLL:
 		sbuf_puts(p->out, "unroll");
 		break;
+	case S_FOR:
+		sbuf_printf(p->out, "for $%s", s->for_.name);
+		break;
 	case S_BREAK:
 		sbuf_puts(p->out, "break");
 		break;
@@ -366,6 +369,12 @@ static void stmt(struct printer *p, const struct stmt *s)
 	case S_WHILE: case S_UNROLL:
 		expr(p, s->loop.cond);
 		named_block(p, "body", s->loop.body);
+		break;
+	case S_FOR:
+		expr(p, s->for_.map);
+		expr(p, s->for_.from);
+		expr(p, s->for_.to);
+		named_block(p, "body", s->for_.body);
 		break;
 	case S_BREAK: case S_CONTINUE:
 		break;

@@ -317,7 +317,7 @@ static void find_site(struct lower *l, vreg nr)
 	entry = ir_load(&l->b, at, 0, 2);
 	probe_leave_if(l, C_EQ, entry, opnd_imm(0));
 	site = ir_alu(&l->b, IR_ADD, entry, opnd_imm((s64)u->site_first - 1));
-	lower_know(l, &site_known, 0, site);
+	lower_know_number(l, &site_known, 0, site);
 }
 
 static void lower_entry(struct lower *l)
@@ -332,7 +332,7 @@ static void lower_entry(struct lower *l)
 		nr = ir_load(&l->b, lower_ctx(l), OFF_NR, 8);
 	else
 		nr = way == WAY_ENTER ? ir_load(&l->b, lower_ctx(l), 8, 8) : load_reg(l, abi.sys_nr_off);
-	lower_know(l, &nr_known, 0, nr);
+	lower_know_number(l, &nr_known, 0, nr);
 	if (l->unit->site_cnt == 1)
 		probe_leave_if(l, C_NE, nr, opnd_imm(l->c->sites.at[l->unit->site_first].num));
 	else
@@ -352,7 +352,7 @@ static struct opnd lower_tp_site(struct lower *l)
 		return opnd_reg(site);
 	BUG_ON(way == WAY_ENTER || way == WAY_EXIT);
 	site = ir_call_of(&l->b, HELPER_get_attach_cookie, opnd_reg(lower_ctx(l)));
-	lower_know(l, &site_known, 0, site);
+	lower_know_number(l, &site_known, 0, site);
 	return opnd_reg(site);
 }
 

@@ -745,9 +745,14 @@ static void test_unsupported(void)
 {
 	check_tags("import \"a.bt\"; macro f(x) { x } fn g($a: int32): int32 { return 1; } begin { $a = ; }",
 		   "E_IMPORT E_UNSUPPORTED E_SYNTAX");
-	check_tags("begin { for ($x : 1..5) { f(; } while (1) { } unroll (5) { if (1) { } } import \"a\"; $a = ; }",
-		   "E_UNSUPPORTED E_UNSUPPORTED E_SYNTAX");
-	check_message("begin { for ($x : 1..5) { } }", "'for' loops are not supported yet");
+	check_tags("begin { import \"a\"; $a = ; }", "E_UNSUPPORTED E_SYNTAX");
+	check_tags("begin { for ($x : 1..5) { f(; } while (1) { } unroll (5) { if (1) { } } $a = ; }", "E_SYNTAX E_SYNTAX");
+	check_message("begin { for (5) { } }", "expected the loop's variable, found '5'");
+	check_message("begin { for ($x) { } }", "expected ':' after the loop's variable, found ')'");
+	check_message("begin { for ($x : 1) { } }", "a loop goes over a range or over a map");
+	check_message("begin { for ($x : @m[1]) { } }", "a loop goes over a range or over a map");
+	check_message("begin { for ($x : 1..5 { } }", "expected ')' after what the loop goes over, found '{'");
+	check_message("begin { for ($x : 1..5) print(1); }", "expected '{' after what the loop goes over, found 'print'");
 }
 
 /* n times `open`, then `middle`, then n times `close`. */
