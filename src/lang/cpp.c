@@ -63,10 +63,20 @@ static void fetch(struct cstream *s)
 			continue;
 		}
 		d = s->tok.kind == TOK_IDENT && !s->is_raw ? cpp_find(s->cpp, s->tok.text) : NULL;
-		if (!d || d->is_function || is_open(s, d->name) || s->depth == CSTREAM_DEPTH || s->replaced == CSTREAM_REPLACED_MAX)
+		if (!d || is_open(s, d->name) || s->depth == CSTREAM_DEPTH || s->replaced == CSTREAM_REPLACED_MAX)
 			return;
+		if (d->is_function) {
+			struct lex *l = s->depth ? &s->inner[s->depth - 1].lex : &s->lex, text;
+			u32 end;
+
+			if (cpp_call(s->cpp, d, s->tok.span, l, &text, &end) != CPP_CALL)
+				return;
+			l->pos = end;
+			s->inner[s->depth].lex = text;
+		} else {
+			s->inner[s->depth].lex = cpp_lex(s->cpp, d);
+		}
 		s->replaced++;
-		s->inner[s->depth].lex = cpp_lex(s->cpp, d);
 		s->inner[s->depth++].name = d->name;
 	}
 }
@@ -333,6 +343,45 @@ static const char *take_name(struct scan *s, u32 end, struct span line)
 	return name;
 }
 
+/* "(" [ name { "," name } ] [ "..." ] ")" ; pos is at the "(". */
+static bool define_params(struct scan *s, u32 end, struct define *d)
+{
+	vec(const char *) params = {};
+	struct span at;
+
+	s->pos++;
+	for (;;) {
+		const char *name;
+
+		skip_blanks(s, end);
+		if (s->pos < end && s->text[s->pos] == ')' && !params.cnt)
+			break;
+		name = take_word(s, end, &at);
+		if (!*name && end - s->pos >= 3 && !memcmp(s->text + s->pos, "...", 3)) {
+			name = "__VA_ARGS__";
+			d->is_variadic = true;
+			s->pos += 3;
+		}
+		if (!*name) {
+			diag_error(s->c->diag, d->at, E_SYNTAX, "the parameters of this macro are no list of names");
+			return false;
+		}
+		avec_push(s->c->arena, &params, name);
+		skip_blanks(s, end);
+		if (s->pos < end && s->text[s->pos] == ')')
+			break;
+		if (s->pos >= end || s->text[s->pos] != ',' || d->is_variadic) {
+			diag_error(s->c->diag, d->at, E_SYNTAX, "the parameters of this macro are not closed by ')'");
+			return false;
+		}
+		s->pos++;
+	}
+	s->pos++;
+	d->params = params.at;
+	d->param_cnt = params.cnt;
+	return true;
+}
+
 static void define_line(struct scan *s, u32 end, struct span line)
 {
 	struct define d = { .text = s->text };
@@ -344,6 +393,8 @@ static void define_line(struct scan *s, u32 end, struct span line)
 		return;
 	}
 	d.is_function = s->pos < end && s->text[s->pos] == '(';
+	if (d.is_function && !define_params(s, end, &d))
+		return;
 	skip_blanks(s, end);
 	d.begin = s->pos;
 	d.end = end;
@@ -373,7 +424,7 @@ static bool if_name(struct cstream *s, void *arg, s64 *value)
 	if (s->tok.kind != TOK_IDENT || !str_eq(s->tok.text, "defined")) {
 		cstream_advance(s);
 		if (s->tok.kind == TOK_LPAREN) {
-			diag_error(s->cpp->diag, s->prev, E_UNSUPPORTED, "preprocessor macros with parameters are not supported yet");
+			diag_error(s->cpp->diag, s->prev, E_SYNTAX, "no macro of this name has parameters");
 			return false;
 		}
 		return true;

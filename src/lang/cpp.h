@@ -13,7 +13,10 @@ struct define {
 	struct span at;   /* of the name */
 	const char *text; /* the source's, where the value is the bytes from begin to end */
 	u32 begin, end;
-	bool is_function; /* NAME(x): known, but not usable */
+	bool is_function; /* NAME(x) */
+	const char **params;
+	u32 param_cnt;
+	bool is_variadic; /* the last parameter, __VA_ARGS__, takes the rest */
 };
 
 struct cpp {
@@ -32,6 +35,10 @@ void cpp_predefine(struct cpp *c, const char *name, u64 value);
 const char *cpp_run(struct cpp *c, u32 src);
 /* NULL if there is none. */
 const struct define *cpp_find(const struct cpp *c, const char *name);
+/* `name`, where a macro with parameters was found: if arguments follow it at `at`, *text is a lexer over what the call becomes, with
+ * nothing left to replace, and *end the offset behind its `)`. Failed: reported. */
+enum cpp_call { CPP_NO_CALL, CPP_CALL, CPP_FAILED };
+enum cpp_call cpp_call(const struct cpp *c, const struct define *d, struct span name, const struct lex *at, struct lex *text, u32 *end);
 /* A lexer over the definition's value. */
 struct lex cpp_lex(const struct cpp *c, const struct define *d);
 

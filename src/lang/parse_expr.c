@@ -303,6 +303,8 @@ static bool call_args(struct parser *p, struct expr *e)
 	return parse_expect(p, TOK_RPAREN, "after the arguments");
 }
 
+static struct expr *plain_call(struct parser *p);
+
 static void set_span(struct expr *e, void *arg)
 {
 	e->span = *(struct span *)arg;
@@ -312,21 +314,27 @@ static void set_span(struct expr *e, void *arg)
 static struct expr *defined_value(struct parser *p, const struct define *d)
 {
 	struct token name = p->tok;
-	struct lex lex = p->lex;
+	struct lex lex = p->lex, value;
+	struct cpp *cpp = p->cpp;
 	struct expr *e = NULL;
 	u32 errors = p->diag->error_cnt;
 
 	if (d->is_function) {
-		parse_unsupported(p, name.span, "preprocessor macros with parameters are");
-		parse_advance(p);
-		if (p->tok.kind == TOK_LPAREN)
-			parse_skip_balanced(p);
-		return placeholder(p, name.span);
+		enum cpp_call call = cpp_call(p->cpp, d, name.span, &p->lex, &value, &lex.pos);
+
+		if (call == CPP_NO_CALL)
+			return plain_call(p);
+		if (call == CPP_FAILED) {
+			p->lex.pos = lex.pos;
+			parse_advance(p);
+			return placeholder(p, name.span);
+		}
+		p->cpp = NULL; /* nothing is left to replace */
 	}
 	/* Values that mention values grow fast: they count. */
 	if (!count_links(p, 1) || !parse_enter(p, NEST_COST))
 		return NULL;
-	p->lex = cpp_lex(p->cpp, d);
+	p->lex = d->is_function ? value : cpp_lex(cpp, d);
 	p->lex.quiet = lex.quiet;
 	avec_push(p->arena, &p->expanding, d->name);
 	parse_advance(p);
@@ -337,6 +345,7 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 		e = NULL;
 	}
 	p->expanding.cnt--;
+	p->cpp = cpp;
 	p->lex = lex;
 	p->tok = name;
 	parse_leave(p, NEST_COST);
@@ -355,7 +364,7 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 }
 
 /* call = name [ "(" args ] ; a name alone is a builtin or a constant: the checker knows. */
-static struct expr *call(struct parser *p)
+static struct expr *plain_call(struct parser *p)
 {
 	struct expr *e = expr_new(p, E_CALL, p->tok.span);
 
@@ -632,7 +641,7 @@ static struct expr *primary(struct parser *p)
 		return map(p);
 	case TOK_IDENT:
 		define = find_define(p);
-		return define ? defined_value(p, define) : call(p);
+		return define ? defined_value(p, define) : plain_call(p);
 	case TOK_LPAREN:
 		return paren(p);
 	case TOK_SIZEOF: case TOK_TYPEINFO:
