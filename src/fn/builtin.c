@@ -235,8 +235,8 @@ static void check_argn(struct check *k, struct expr *e)
 			diag_hint(k->c->diag, "this probe names its arguments: args.NAME; `sonde -lv` shows them");
 		else if (k->unit->provider->flags & PROV_RETVAL)
 			diag_hint(k->c->diag, "arguments are gone when a function returns; keep them in a map at its entry");
-	} else if (k->unit->provider->check_argn) {
-		k->unit->provider->check_argn(k, e, e->call.suffix);
+	} else if (k->unit->provider->check_argn && k->unit->provider->check_argn(k, e, e->call.suffix)) {
+		return;
 	} else if (e->call.suffix >= abi.arg_cnt) {
 		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers on %s", e->call.suffix, abi.arg_cnt, abi.name);
 		diag_hint(k->c->diag, "further ones are on the stack: *(uint64 *)(reg(\"sp\") + 8), …");

@@ -16,6 +16,9 @@ struct abi {
 	/* Calls of functions: the arguments that travel in registers. */
 	u16 arg_off[8];
 	u32 arg_cnt;
+	/* The same in Go, since 1.17. */
+	u16 go_arg_off[16];
+	u32 go_arg_cnt;
 	u16 ret_off, ip_off, sp_off;
 	bool ret_on_stack; /* a call leaves the address to return to on top of the stack */
 	/* System calls: always six arguments. */

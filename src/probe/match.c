@@ -265,10 +265,14 @@ static void make_units(struct compile *c, const struct probe *p, const struct ga
 		make_unit(c, p, grp, &uses);
 }
 
-static bool within_limits(struct compile *c, const struct probe *p, u32 site_cnt)
+static bool within_limits(struct compile *c, const struct probe *p, const struct gather *g)
 {
-	u64 cnt = (u64)c->sites.cnt + site_cnt;
+	u64 cnt = 0;
 
+	vec_for(s, &c->sites)
+		cnt += !s->is_more;
+	vec_for(s, &g->sites)
+		cnt += !s->is_more;
 	if (cnt > c->config.max_probes) {
 		diag_error(c->diag, p->span, E_TOO_MANY_PROBES,
 			   "Can't attach to %llu probes because it exceeds the current limit of %llu probes.",
@@ -335,7 +339,7 @@ bool lang_expand(struct compile *c)
 		if (!g.sites.cnt)
 			vec_for(u, &g.unmatched)
 				no_match(c, u);
-		if (within_limits(c, p, g.sites.cnt))
+		if (within_limits(c, p, &g))
 			make_units(c, p, &g);
 	}
 	if (c->units.cnt > c->config.max_bpf_progs) {

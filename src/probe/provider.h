@@ -93,8 +93,9 @@ struct provider {
 	void (*plan)(struct compile *c, struct unit *u, const struct body_uses *uses);
 	/* The type of *args; NULL and an error in diag if there is none. */
 	const struct type *(*args)(struct compile *c, const struct unit *u);
-	/* Reports an argN that this unit does not have, and gives it its type. NULL: a function's arguments that travel in registers. */
-	void (*check_argn)(struct check *k, struct expr *e, u32 n);
+	/* Reports an argN that this unit does not have, and may give it another type than u64. False, or NULL: it is a function of C, whose
+	 * arguments travel in registers. */
+	bool (*check_argn)(struct check *k, struct expr *e, u32 n);
 	/* Type of ctx's target, or NULL. */
 	const char *ctx_struct;
 	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */

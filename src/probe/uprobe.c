@@ -1,21 +1,39 @@
-/* uprobe and uretprobe: functions and instructions of programs and libraries.
+/* uprobe and uretprobe: functions, instructions and source lines of programs and libraries.
  *
- * Names and addresses are turned into file offsets here, at expansion (probe/user.h); site.func is the function.
+ * Names, addresses and lines are turned into file offsets here, at expansion (probe/user.h); site.func is the function.
  *
  * One function often has several names (read, __read, __libc_read). A wildcard that matches more than one of them still stands
  * for one place: it gets one site, or each call would be counted several times.
+ *
+ * Functions of Go are probed at other places than those of C (sym/go.h): a return is as many places as there are return instructions.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "lang/check.h"
+#include "probe/abi.h"
 #include "probe/user.h"
+#include "sym/demangle.h"
+#include "sym/dwarf.h"
 #include "sym/elf.h"
+#include "sym/go.h"
+#include "sym/insn.h"
 
 extern const struct provider provider_uprobe, provider_uretprobe;
 
 /* ---- parsing ---- */
+
+/* What an attach point asks for. */
+struct want {
+	const char *target; /* NULL: the -p process's program */
+	const char *func;   /* function, address or pattern */
+	bool is_cpp;        /* func is a name of C++ as its programmers write it */
+	const char *source; /* FILE of FILE:LINE, else NULL */
+	u64 line, col;
+};
 
 static bool is_address(const char *s)
 {
@@ -24,32 +42,79 @@ static bool is_address(const char *s)
 	return *s >= '0' && *s <= '9' && probe_number(s, &v);
 }
 
+/* TARGET@FILE:LINE[:COLUMN], unless there is a file with an @ in its name. */
+static const char *source_at(const struct attach_point *ap)
+{
+	const char *at = ap->part_cnt >= 3 ? strrchr(ap->parts[1], '@') : NULL;
+
+	return at && at > ap->parts[1] && access(ap->parts[1], F_OK) ? at : NULL;
+}
+
+/* False: malformed. has_pid: with -p the target can be left out. */
+static bool read_parts(struct arena *a, const struct attach_point *ap, bool has_pid, struct want *w)
+{
+	const char *at = source_at(ap);
+	u32 cnt = ap->part_cnt - 1;
+
+	*w = (struct want){ .func = ap->parts[cnt] };
+	if (at) {
+		w->target = arena_strndup(a, ap->parts[1], at - ap->parts[1]);
+		w->source = at + 1;
+		return *w->source && cnt <= 3 && probe_number(ap->parts[2], &w->line) && w->line && w->line <= UINT32_MAX &&
+		       (cnt == 2 || (probe_number(ap->parts[3], &w->col) && w->col <= UINT32_MAX));
+	}
+	if (cnt == 3 || (cnt == 2 && has_pid && str_eq(ap->parts[1], "cpp"))) {
+		w->is_cpp = str_eq(ap->parts[cnt - 1], "cpp");
+		cnt--;
+		if (!w->is_cpp)
+			return false;
+	}
+	w->target = cnt == 2 ? ap->parts[1] : NULL;
+	return cnt <= 2;
+}
+
 static bool parse(struct diag *d, const struct attach_point *ap)
 {
 	const struct provider *p = provider_find(ap->parts[0]);
 	const char *plus, *func = ap->parts[ap->part_cnt - 1];
+	struct want w;
 	u64 off;
 
-	for (u32 i = 1; i + 1 < ap->part_cnt; i++) {
-		if (str_eq(ap->parts[i], "cpp")) {
-			diag_error(d, ap->span, E_UNSUPPORTED, "probing by C++ name (cpp) is not supported");
-			diag_hint(d, "use the name as the symbol table has it (_Z…), with wildcards: \"*name*\"");
-			return false;
-		}
+	if (ap->part_cnt > 4 && str_eq(ap->parts[2], "cpp")) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: there are colons in the name", p->name);
+		diag_hint(d, "put it into double quotes: %s:%s:cpp:\"space::function\"", ap->parts[0], ap->parts[1]);
+		return false;
 	}
 	/* With -p the target may be left out. */
-	if (!probe_part_cnt(d, ap, 1, 2))
+	if (!probe_part_cnt(d, ap, 1, 3))
 		return false;
-	if (ap->part_cnt == 3 && strchr(ap->parts[1], '@') && is_address(func) && access(ap->parts[1], F_OK)) {
-		diag_error(d, ap->span, E_UNSUPPORTED, "probing by source line (FILE:LINE) is not supported");
-		return false;
-	}
 	if (!*func || !*ap->parts[1]) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name,
 			   !*ap->parts[1] ? "target" : "function");
 		diag_hint(d, "write it as %s", p->spec);
 		return false;
 	}
+	if (!read_parts(d->arena, ap, false, &w)) {
+		if (w.source) {
+			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: '%s' is not a line of a source file", p->name, probe_rest(d->arena, ap));
+			diag_hint(d, "write it as %s:TARGET@FILE:LINE or %s:TARGET@FILE:LINE:COLUMN", p->name, p->name);
+		} else {
+			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: '%s' is not a language", p->name, ap->parts[2]);
+			diag_hint(d, "the only one is cpp: %s:%s:cpp:\"space::function\"", p->name, ap->parts[1]);
+		}
+		return false;
+	}
+	if (w.source && p == &provider_uretprobe) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "uretprobe probe: a line of a source file has no return");
+		diag_hint(d, "use uprobe for lines, or name the function");
+		return false;
+	}
+	if (w.source && (has_wildcard(w.target) || has_wildcard(w.source))) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "Wildcards are not allowed for source locations");
+		return false;
+	}
+	if (w.source || w.is_cpp)
+		return true;
 	plus = strrchr(func, '+');
 	if (!plus || plus == func)
 		return true;
@@ -65,11 +130,108 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	return true;
 }
 
-/* ---- which places in a file ---- */
+/* ---- from places to sites ---- */
+
+/* The file at hand, and for what. */
+struct search {
+	struct site_sink *sink;
+	const struct provider *p;
+	const struct attach_point *ap;
+	struct diag *d; /* NULL: only listing */
+	const struct want *w;
+	const struct user_file *file;
+	struct sym_elf *elf;
+	struct go_file go;
+};
+
+static bool is_return(const struct search *s)
+{
+	return s->p == &provider_uretprobe;
+}
+
+static PRINTF_LIKE(2, 3) void why(struct search *s, const char *fmt, ...)
+{
+	struct sbuf b = {};
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	s->sink->why = arena_strdup(s->sink->arena, sbuf_str(&b));
+	sbuf_release(&b);
+}
+
+static void did_you_mean(struct search *s, const char *name)
+{
+	s->sink->hint = arena_printf(s->sink->arena, s->w->is_cpp ? "did you mean %s:%s%scpp:\"%s\"?" : "did you mean %s:%s%s%s?", s->p->name,
+				     s->w->target ? s->w->target : "", s->w->target ? ":" : "", name);
+}
+
+/* addr: as the file has it. shown: what stands behind the file in the name of the probe. */
+static struct site *add(struct search *s, const char *func, const char *shown, u64 addr, u64 off)
+{
+	struct arena *a = s->sink->arena;
+	struct site *site;
+	u64 file_off;
+
+	if (!sym_elf_offset(s->elf, addr, &file_off)) {
+		why(s, "%s is not in the loaded part of %s", shown, s->file->shown);
+		return NULL;
+	}
+	site = s->sink->add(s->sink, arena_printf(a, "%s:%s:%s", s->p->name, s->file->shown, shown));
+	if (!site)
+		return NULL;
+	site->target = s->file->path;
+	site->func = func ? arena_strdup(a, func) : NULL;
+	site->addr = file_off;
+	site->off = off;
+	site->variant = is_return(s) ? UP_RETURN : 0;
+	return site;
+}
+
+/* A function of Go. */
+static void add_go(struct search *s, const struct sym_func *f, const char *func, const char *shown)
+{
+	u32 variant = go_on_stack(&s->go, f) ? UP_GO_STACK : UP_GO;
+	go_addrs returns = {};
+	struct site *site;
+
+	if (!is_return(s)) {
+		site = add(s, func, shown, go_entry(s->elf, f), 0);
+		if (site)
+			site->variant = variant;
+		return;
+	}
+	if (!go_returns(s->elf, f, &returns))
+		why(s, "%s: the code of %s cannot be followed to find its returns", s->file->shown, f->name);
+	else if (!returns.cnt)
+		why(s, "%s: %s never returns", s->file->shown, f->name);
+	else if (!s->sink->c)
+		add(s, func, shown, f->addr, 0);
+	else
+		for (u32 i = 0; i < returns.cnt; i++) {
+			site = add(s, func, shown, returns.at[i], 0);
+			if (!site)
+				continue;
+			site->variant = variant;
+			site->is_more = i > 0;
+		}
+	vec_free(&returns);
+}
+
+static void add_func(struct search *s, const struct sym_func *f, const char *func, const char *shown)
+{
+	if (go_has(&s->go, f))
+		add_go(s, f, func, shown);
+	else
+		add(s, func, shown, f->addr, 0);
+}
+
+/* ---- patterns and C++ ---- */
 
 struct place {
 	const struct sym_func *func;
-	u64 file_off;
+	const char *name; /* as C++ has it, or NULL */
 };
 
 /* The name to keep of those at one place: the one programs call. */
@@ -78,8 +240,8 @@ static int by_place(const void *a, const void *b)
 	const struct place *pa = a, *pb = b;
 	size_t ua, ub;
 
-	if (pa->file_off != pb->file_off)
-		return pa->file_off < pb->file_off ? -1 : 1;
+	if (pa->func->addr != pb->func->addr)
+		return pa->func->addr < pb->func->addr ? -1 : 1;
 	if (!pa->func->bind != !pb->func->bind) /* STB_LOCAL is 0 */
 		return pa->func->bind ? -1 : 1;
 	ua = strspn(pa->func->name, "_");
@@ -94,171 +256,349 @@ static int by_func(const void *a, const void *b)
 	return strcmp(((const struct place *)a)->func->name, ((const struct place *)b)->func->name);
 }
 
-static void add(struct site_sink *sink, const struct provider *p, const struct user_file *t, const char *func, const char *shown,
-		u64 file_off, u64 off)
+/* Whether the pattern means this function of C++. Without a parenthesis it means all functions of that name. Results, which the names of
+ * templates have in front, may be left out. Returns the whole name, in the arena, or NULL. */
+static const char *match_cpp(struct search *s, const char *mangled, bool has_params)
 {
-	struct site *s = sink->add(sink, arena_printf(sink->arena, "%s:%s:%s", p->name, t->shown, shown));
+	const char *pattern = s->w->func, *name = NULL;
+	char *full = sym_demangle(mangled), *bare;
 
-	if (!s)
-		return;
-	s->target = t->path;
-	s->func = func ? arena_strdup(sink->arena, func) : NULL;
-	s->addr = file_off;
-	s->off = off;
-	s->variant = p == &provider_uretprobe ? UP_RETURN : 0;
+	if (!full)
+		return NULL;
+	bare = sym_demangle_short(mangled, has_params);
+	if (glob_match(pattern, full) || (bare && glob_match(pattern, bare)))
+		name = arena_strdup(s->sink->arena, full);
+	free(bare);
+	free(full);
+	return name;
 }
 
-static void expand_wildcard(struct site_sink *sink, const struct provider *p, const struct user_file *t, struct sym_elf *elf,
-			    const char *pattern)
+static void expand_pattern(struct search *s)
 {
+	bool has_params = strchr(s->w->func, '(');
 	vec(struct place) places = {};
 	const struct sym_func *f;
 	u32 cnt, n = 0;
 	u64 off;
 
-	f = sym_elf_funcs(elf, &cnt);
+	f = sym_elf_funcs(s->elf, &cnt);
 	for (u32 i = 0; i < cnt; i++) {
-		if (!glob_match(pattern, f[i].name) || !sym_elf_offset(elf, f[i].addr, &off))
+		const char *name = s->w->is_cpp ? match_cpp(s, f[i].name, has_params) : NULL;
+
+		if (s->w->is_cpp ? !name : !glob_match(s->w->func, f[i].name))
 			continue;
-		if (!sink->c)
-			add(sink, p, t, f[i].name, f[i].name, off, 0);
-		else if (!f[i].is_ifunc)
-			vec_push(&places, (struct place){ &f[i], off });
+		/* What chooses an implementation (ifunc) is not the function that is meant. */
+		if (sym_elf_offset(s->elf, f[i].addr, &off) && (!s->sink->c || !f[i].is_ifunc))
+			vec_push(&places, (struct place){ &f[i], name });
 	}
-	if (places.cnt) {
+	if (places.cnt && s->sink->c) {
 		qsort(places.at, places.cnt, sizeof(*places.at), by_place);
 		for (u32 i = 0; i < places.cnt; i++)
-			if (!i || places.at[i].file_off != places.at[n - 1].file_off)
+			if (!i || places.at[i].func->addr != places.at[n - 1].func->addr)
 				places.at[n++] = places.at[i];
+		places.cnt = n;
 		qsort(places.at, n, sizeof(*places.at), by_func);
 	}
-	for (u32 i = 0; i < n; i++)
-		add(sink, p, t, places.at[i].func->name, places.at[i].func->name, places.at[i].file_off, 0);
+	vec_for(pl, &places) {
+		if (pl->name)
+			add_func(s, pl->func, pl->name, arena_printf(s->sink->arena, "cpp:\"%s\"", pl->name));
+		else
+			add_func(s, pl->func, pl->func->name, pl->func->name);
+	}
 	vec_free(&places);
 }
 
-static void expand_address(struct site_sink *sink, const struct provider *p, const struct user_file *t, struct sym_elf *elf, u64 addr)
+static void suggest_cpp(struct search *s)
 {
-	const struct sym_func *f = sym_elf_at(elf, addr);
-	u64 off;
+	bool has_params = strchr(s->w->func, '(');
+	const struct sym_func *f;
+	vec(const char *) names = {};
+	const char *near;
+	u32 cnt;
 
-	if (!sym_elf_offset(elf, addr, &off)) {
-		sink->why = arena_printf(sink->arena, "%s has nothing at address 0x%llx", t->shown, (unsigned long long)addr);
-		return;
+	f = sym_elf_funcs(s->elf, &cnt);
+	for (u32 i = 0; i < cnt; i++) {
+		char *name = sym_demangle_short(f[i].name, has_params);
+
+		if (name)
+			vec_push(&names, name);
 	}
-	add(sink, p, t, f ? f->name : NULL, arena_printf(sink->arena, "%llu", (unsigned long long)addr), off, f ? addr - f->addr : 0);
+	near = nearest_name(s->w->func, names.at, names.cnt);
+	if (near)
+		did_you_mean(s, near);
+	else if (!names.cnt)
+		why(s, "%s has no functions of C++", s->file->shown);
+	else
+		why(s, "%s has no function %s", s->file->shown, s->w->func);
+	vec_for(name, &names)
+		free((char *)*name);
+	vec_free(&names);
 }
 
-static void expand_name(struct site_sink *sink, const struct provider *p, const struct user_file *t, struct sym_elf *elf,
-			const char *text, const struct attach_point *ap, struct diag *d)
+/* ---- names and addresses ---- */
+
+/* Something about an offset is wrong: an error, or with --unsafe a warning. Returns whether to go on. */
+static PRINTF_LIKE(2, 3) bool dubious(struct search *s, const char *fmt, ...)
+{
+	struct sbuf b = {};
+	va_list ap;
+
+	if (!s->d)
+		return true;
+	va_start(ap, fmt);
+	sbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	if (s->sink->allow_unsafe) {
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "%s", sbuf_str(&b));
+	} else {
+		diag_error(s->d, s->ap->span, E_ATTACH_POINT, "%s", sbuf_str(&b));
+		diag_hint(s->d, "--unsafe allows any offset; one inside of an instruction can crash the traced program");
+	}
+	sbuf_release(&b);
+	return s->sink->allow_unsafe;
+}
+
+static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
+{
+	const struct objfile *o = sym_elf_file(s->elf);
+	u64 at;
+
+	if (!off)
+		return true;
+	if (!f->size)
+		return dubious(s, "The offset cannot be checked: the size of '%s' is not known", f->name);
+	if (off >= f->size)
+		return dubious(s, "Offset outside the function bounds ('%s' size is %llu)", f->name, (unsigned long long)f->size);
+	if (!sym_elf_offset(s->elf, f->addr, &at) || at > o->len)
+		return true; /* add() says so */
+	switch (insn_starts_at(o->data + at, o->len - at, off)) {
+	case INSN_START:
+		return true;
+	case INSN_INSIDE:
+		return dubious(s, "'%s+%llu' is in the middle of an instruction", f->name, (unsigned long long)off);
+	case INSN_UNKNOWN:
+		return dubious(s, "The offset cannot be checked: Sonde does not understand the instructions of '%s' before it", f->name);
+	}
+	return true;
+}
+
+static bool is_code(const struct objfile *o, u64 addr)
+{
+	for (u32 i = 0; i < o->ph_cnt; i++)
+		if (o->ph[i].p_type == PT_LOAD && (o->ph[i].p_flags & PF_X) && addr >= o->ph[i].p_vaddr && addr - o->ph[i].p_vaddr < o->ph[i].p_filesz)
+			return true;
+	return false;
+}
+
+static void expand_address(struct search *s, u64 addr)
+{
+	const struct sym_func *f = sym_elf_at(s->elf, addr);
+	const char *shown = arena_printf(s->sink->arena, "%llu", (unsigned long long)addr);
+
+	if (!is_code(sym_elf_file(s->elf), addr)) {
+		why(s, "%s has no code at address 0x%llx", s->file->shown, (unsigned long long)addr);
+		return;
+	}
+	if (f && !check_offset(s, f, addr - f->addr))
+		return;
+	if (f && go_has(&s->go, f) && addr == f->addr)
+		add_go(s, f, f->name, shown);
+	else if (f && go_has(&s->go, f) && is_return(s))
+		why(s, "%s is a program of Go: only whole functions have a return there", s->file->shown);
+	else
+		add(s, f ? f->name : NULL, shown, addr, f ? addr - f->addr : 0);
+}
+
+static void expand_name(struct search *s)
 {
 	const struct sym_func *f;
 	const char *name, *near;
-	u64 off, file_off;
+	u64 off = 0;
 
 	/* A name may hold a plus itself (operator+1 is none, but who knows what languages come up with). */
-	f = sym_elf_find(elf, text);
-	if (f) {
-		off = 0;
-	} else {
-		if (!probe_func_offset(sink->arena, text, &name, &off))
+	f = sym_elf_find(s->elf, s->w->func);
+	if (!f) {
+		if (!probe_func_offset(s->sink->arena, s->w->func, &name, &off))
 			return;
-		f = sym_elf_find(elf, name);
+		f = sym_elf_find(s->elf, name);
 		if (!f) {
-			near = sym_elf_nearest(elf, name);
+			near = sym_elf_nearest(s->elf, name);
 			if (near)
-				sink->hint = arena_printf(sink->arena, "did you mean %s:%s:%s?", p->name, ap->parts[1], near);
+				did_you_mean(s, near);
 			else
-				sink->why = arena_printf(sink->arena, "%s has no function %s", t->shown, name);
+				why(s, "%s has no function %s", s->file->shown, name);
 			return;
 		}
 	}
-	if (off && off >= f->size && d) {
-		if (!sink->allow_unsafe) {
-			diag_error(d, ap->span, E_ATTACH_POINT, "Offset outside the function bounds ('%s' size is %llu)", f->name,
-				   (unsigned long long)f->size);
-			diag_hint(d, "--unsafe allows any offset; one inside of an instruction can crash the traced program");
-			return;
-		}
-		diag_warn(d, ap->span, W_MISSING_PROBE, "Offset outside the function bounds ('%s' size is %llu)", f->name,
-			  (unsigned long long)f->size);
-	}
-	if (f->is_ifunc && d)
-		diag_warn(d, ap->span, W_MISSING_PROBE,
+	if (!check_offset(s, f, off))
+		return;
+	if (f->is_ifunc && s->d)
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
 			  "%s is chosen from several implementations when the program starts (ifunc): the probe sees only that "
 			  "choice being made",
 			  f->name);
-	if (!sym_elf_offset(elf, f->addr + off, &file_off)) {
-		sink->why = arena_printf(sink->arena, "%s is not in the loaded part of %s", f->name, t->shown);
+	if (off)
+		add(s, f->name, arena_printf(s->sink->arena, "%s+%llu", f->name, (unsigned long long)off), f->addr + off, off);
+	else
+		add_func(s, f, f->name, f->name);
+}
+
+/* ---- source lines ---- */
+
+static void expand_line(struct search *s)
+{
+	const struct want *w = s->w;
+	struct dbg_lines found = {};
+	const char *missing;
+	struct dbg *dbg = dbg_of(s->file->path, &missing);
+	char shown[512];
+	u32 done = 0;
+
+	if (!dbg) {
+		s->sink->why = missing;
+		s->sink->hint = "a source line can be probed if the program was compiled with -g, or its debug information is installed";
 		return;
 	}
-	add(sink, p, t, f->name, off ? arena_printf(sink->arena, "%s+%llu", f->name, (unsigned long long)off) : f->name, file_off,
-	    off);
+	dbg_find_line(dbg, w->source, (u32)w->line, (u32)w->col, &found);
+	if (w->col)
+		snprintf(shown, sizeof(shown), "%s:%llu:%llu", w->source, (unsigned long long)w->line, (unsigned long long)w->col);
+	else
+		snprintf(shown, sizeof(shown), "%s:%llu", w->source, (unsigned long long)w->line);
+	vec_for(place, &found.at) {
+		const struct sym_func *f = sym_elf_at(s->elf, place->addr);
+		struct site *site = add(s, f ? f->name : place->func, shown, place->addr, f ? place->addr - f->addr : 0);
+
+		if (!site)
+			continue;
+		/* "uprobe:FILE@SOURCE:LINE", not "uprobe:FILE:SOURCE:LINE" */
+		if (!s->ap->given_name)
+			site->name = arena_printf(s->sink->arena, "%s:%s@%s", s->p->name, s->file->shown, shown);
+		site->is_more = done++ > 0;
+	}
+	if (!found.at.cnt && !found.is_file_known)
+		why(s, "%s was not made from a source file %s", s->file->shown, w->source);
+	else if (!found.at.cnt && found.next_line)
+		s->sink->hint = arena_printf(s->sink->arena, "the next line with code is %u", found.next_line);
+	else if (!found.at.cnt)
+		why(s, "%s has no code from that line on", w->source);
+	vec_free(&found.at);
+}
+
+/* ---- expansion ---- */
+
+static void expand_file(struct search *s)
+{
+	u32 before = s->sink->found;
+	u64 addr;
+
+	go_file_look(s->elf, &s->go);
+	if (s->w->source) {
+		expand_line(s);
+	} else if (s->w->is_cpp || has_wildcard(s->w->func)) {
+		expand_pattern(s);
+		if (s->w->is_cpp && s->sink->found == before && !has_wildcard(s->w->func))
+			suggest_cpp(s);
+	} else if (is_address(s->w->func) && probe_number(s->w->func, &addr)) {
+		expand_address(s, addr);
+	} else {
+		expand_name(s);
+	}
 }
 
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
-	const struct provider *p = provider_find(ap->parts[0]);
-	const char *func = ap->parts[ap->part_cnt - 1];
+	struct search s = { .sink = sink, .p = provider_find(ap->parts[0]), .ap = ap, .d = d };
 	user_files files = {};
+	struct want w;
 
 	if (sink->c && !target_has(sink->c, KF_UPROBE)) {
 		sink->why = "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)";
 		return 0;
 	}
-	if (ap->part_cnt < 2 || ap->part_cnt > 3)
+	if (ap->part_cnt < 2 || !read_parts(sink->arena, ap, sink->filter_pid, &w))
 		return 0;
-	if (ap->part_cnt == 3) {
-		user_files_find(sink, &files, ap->parts[1], d);
+	s.w = &w;
+	if (w.target) {
+		user_files_find(sink, &files, w.target, d);
 	} else if (sink->filter_pid) {
 		user_files_exe(sink, &files);
 	} else if (d) {
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires 2 arguments, found 1", p->name);
-		diag_hint(d, "write it as %s; the target can be left out with -p", p->spec);
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires 2 arguments, found 1", s.p->name);
+		diag_hint(d, "write it as %s; the target can be left out with -p", s.p->spec);
 	}
-	vec_for(t, &files) {
-		struct sym_elf *elf;
-		u64 addr;
-		int err = sym_elf_open(t->path, &elf);
+	vec_for(f, &files) {
+		int err = sym_elf_open(f->path, &s.elf);
 
 		if (err) {
-			user_files_failed(sink, &files, t, err);
+			user_files_failed(sink, &files, f, err);
 			continue;
 		}
-		if (has_wildcard(func))
-			expand_wildcard(sink, p, t, elf, func);
-		else if (is_address(func) && probe_number(func, &addr))
-			expand_address(sink, p, t, elf, addr);
-		else
-			expand_name(sink, p, t, elf, func, ap, d);
-		sym_elf_free(elf);
+		s.file = f;
+		expand_file(&s);
+		sym_elf_free(s.elf);
 	}
 	vec_free(&files);
 	return 0;
 }
 
+/* ---- code ---- */
+
+static u32 variant_of(const struct compile *c, const struct unit *u)
+{
+	return c->sites.at[u->site_first].variant;
+}
+
+/* There is no frame yet, or it is gone already: at the first instruction, behind Go's look at the stack's size, at a return instruction. */
 static bool at_entry(const struct compile *c, const struct unit *u)
 {
+	if (u->provider == &provider_uretprobe)
+		return variant_of(c, u) & (UP_GO | UP_GO_STACK);
 	for (u32 i = 0; i < u->site_cnt; i++)
 		if (!c->sites.at[u->site_first + i].func || c->sites.at[u->site_first + i].off)
 			return false;
 	return true;
 }
 
+static bool check_argn(struct check *k, struct expr *e, u32 n)
+{
+	u32 variant = variant_of(k->c, k->unit);
+
+	if (!(variant & (UP_GO | UP_GO_STACK)))
+		return false;
+	if ((variant & UP_GO) && n >= abi.go_arg_cnt) {
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers in Go on %s", n, abi.go_arg_cnt, abi.name);
+		diag_hint(k->c->diag, "a string takes two of them, a slice three");
+	}
+	return true;
+}
+
+static struct val lower_argn(struct lower *l, u32 n)
+{
+	u32 variant = variant_of(l->c, l->unit);
+
+	if (variant & UP_GO)
+		return val_reg(ir_load(&l->b, lower_ctx(l), abi.go_arg_off[n], 8));
+	if (variant & UP_GO_STACK) /* above the address to return to */
+		return val_reg(lower_load(l, (struct mem){ ir_load(&l->b, lower_ctx(l), abi.sp_off, 8), 8 + 8 * (s64)n, AS_USER }, &type_u64));
+	return probe_regs_argn(l, n);
+}
+
 const struct provider provider_uprobe = {
 	.name = "uprobe",
 	.alias = "u",
-	.spec = "uprobe:TARGET:FUNCTION[+OFFSET] or uprobe:TARGET:ADDRESS",
+	.spec = "uprobe:TARGET:FUNCTION[+OFFSET], uprobe:TARGET:cpp:\"NAME\", uprobe:TARGET:ADDRESS or uprobe:TARGET@FILE:LINE[:COLUMN]",
 	.doc = "Runs when a function of a program or library is called, or an instruction of it is reached.",
 	.example = "uprobe:/bin/bash:readline { @[pid] = count(); }",
-	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE | PROV_LIST_EXPLICIT | PROV_AT_SITE,
+	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE | PROV_LIST_EXPLICIT |
+		 PROV_AT_SITE,
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,
 	.expand = expand,
 	.share_key = user_share_key,
 	.plan = user_plan,
-	.lower_argn = probe_regs_argn,
+	.check_argn = check_argn,
+	.lower_argn = lower_argn,
 	.at_entry = at_entry,
 	.lower_reg = probe_regs_reg,
 	.attr = user_attr,
@@ -268,7 +608,7 @@ const struct provider provider_uprobe = {
 const struct provider provider_uretprobe = {
 	.name = "uretprobe",
 	.alias = "ur",
-	.spec = "uretprobe:TARGET:FUNCTION",
+	.spec = "uretprobe:TARGET:FUNCTION or uretprobe:TARGET:cpp:\"NAME\"",
 	.doc = "Runs when a function of a program or library returns.",
 	.example = "uretprobe:/bin/bash:readline { printf(\"%s\\n\", str(retval)); }",
 	.flags = PROV_RETVAL | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_LIST_EXPLICIT,
@@ -280,6 +620,7 @@ const struct provider provider_uretprobe = {
 	.plan = user_plan,
 	.lower_retval = probe_regs_retval,
 	.lower_reg = probe_regs_reg,
+	.at_entry = at_entry,
 	.attr = user_attr,
 	.attach = user_attach,
 };

@@ -170,7 +170,7 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 	return h;
 }
 
-static void check_argn(struct check *k, struct expr *e, u32 n)
+static bool check_argn(struct check *k, struct expr *e, u32 n)
 {
 	const struct site *s = &k->c->sites.at[k->unit->site_first];
 	const struct usdt_note *note = s->data;
@@ -179,11 +179,11 @@ static void check_argn(struct check *k, struct expr *e, u32 n)
 
 	e->type = &type_s64;
 	if (!note) /* --check: not looked up */
-		return;
+		return true;
 	if (n >= BODY_ARGN_MAX) {
 		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: a probe has %u arguments at most", n, BODY_ARGN_MAX);
 	} else if (a && a->kind != USDT_NONE) {
-		return;
+		return true;
 	} else if (is_wild && a) {
 		diag_warn(k->c->diag, e->span, W_MISSING_PROBE, "arg%u of %s (%s) cannot be read: %s; it is 0 there", n, s->name, a->text, a->why);
 	} else if (is_wild) {
@@ -194,6 +194,7 @@ static void check_argn(struct check *k, struct expr *e, u32 n)
 	} else {
 		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %s has %u argument%s", n, s->name, note->arg_cnt, note->arg_cnt == 1 ? "" : "s");
 	}
+	return true;
 }
 
 /* The address that a memory operand means. */

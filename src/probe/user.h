@@ -12,6 +12,8 @@ enum { UP_PERF, UP_MULTI };
 /* site.variant: bits. Sites that differ in them do not share a program (user_share_key()). */
 enum {
 	UP_RETURN = 1 << 0, /* the kernel is to take the return from the function that starts there */
+	UP_GO = 1 << 1,       /* a function of Go: arguments are in its registers … */
+	UP_GO_STACK = 1 << 2, /* … or on the stack */
 };
 
 struct user_file {

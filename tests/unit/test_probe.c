@@ -174,7 +174,7 @@ static void write_elf(void)
 	Elf64_Sym syms[ARRAY_CNT(fixture_syms) + 1] = {};
 	static const char shstrs[] = "\0.symtab\0.strtab\0.shstrtab\0.text";
 	Elf64_Phdr ph[] = {
-		{ .p_type = PT_LOAD, .p_offset = 0x200, .p_vaddr = 0x401000, .p_filesz = 0x100, .p_memsz = 0x100 },
+		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x200, .p_vaddr = 0x401000, .p_filesz = 0x100, .p_memsz = 0x100 },
 		{ .p_type = PT_LOAD, .p_offset = 0x400, .p_vaddr = 0x600000, .p_filesz = 0x10, .p_memsz = 0x1000 },
 	};
 	Elf64_Ehdr eh = {
@@ -224,6 +224,7 @@ static void write_elf(void)
 		sbuf_add(&file, &eh, sizeof(eh));
 		sbuf_add(&file, ph, sizeof(ph));
 		sbuf_fill(&file, (char)0x90, 0x500 - file.len);
+		file.s[0x210] = (char)0xb8; /* beta begins with an instruction of five bytes */
 		sbuf_add(&file, sh, sizeof(sh));
 		sbuf_add(&file, syms, sizeof(syms));
 		sbuf_add(&file, strs.s, strs.len);
@@ -650,7 +651,7 @@ static void test_refused(void)
 	REFUSE("kprobe:no_such_function_here {}", E_NO_MATCH, "No matches for kprobe no_such_function_here.", "missing_probes");
 	REFUSE("kprobe:no_such_module:f {}", E_NO_MATCH, "No matches for kprobe no_such_module:f.", NULL);
 
-	REFUSE("uprobe {}", E_ATTACH_POINT, "uprobe probe type requires 1 to 2 arguments", NULL);
+	REFUSE("uprobe {}", E_ATTACH_POINT, "uprobe probe type requires 1 to 3 arguments", NULL);
 	REFUSE("uprobe:f {}", E_ATTACH_POINT, "uprobe probe type requires 2 arguments, found 1", "-p");
 	REFUSE("uprobe:/bin/x: {}", E_ATTACH_POINT, "uprobe probe: the function is missing", NULL);
 	REFUSE("uprobe::f {}", E_ATTACH_POINT, "uprobe probe: the target is missing", NULL);
@@ -659,7 +660,14 @@ static void test_refused(void)
 	REFUSE("uprobe:no_such_program:f {}", E_NO_MATCH, "No matches for uprobe no_such_program:f. There is no program in PATH",
 	       NULL);
 	REFUSE("uprobe:libno_such:f {}", E_NO_MATCH, "No matches for uprobe libno_such:f. There is no library", NULL);
-	REFUSE("uprobe:a:cpp:\"f(int)\" {}", E_UNSUPPORTED, "probing by C++ name", NULL);
+	REFUSE("uprobe:a:cpp:f::g {}", E_ATTACH_POINT, "uprobe probe: there are colons in the name", "double quotes: uprobe:a:cpp:");
+	REFUSE("uprobe:a:rust:f {}", E_ATTACH_POINT, "uprobe probe: 'rust' is not a language", "cpp");
+	REFUSE("uprobe:/bin/sh@main.c:f {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:f' is not a line", "@FILE:LINE");
+	REFUSE("uprobe:/bin/sh@main.c:0 {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:0' is not a line", NULL);
+	REFUSE("uprobe:/bin/sh@main.c:1:x {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:1:x' is not a line", NULL);
+	REFUSE("uprobe:/bin/sh@:1 {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@:1' is not a line", NULL);
+	REFUSE("uprobe:/bin/sh*@main.c:1 {}", E_ATTACH_POINT, "Wildcards are not allowed for source locations", NULL);
+	REFUSE("uretprobe:/bin/sh@main.c:1 {}", E_ATTACH_POINT, "uretprobe probe: a line of a source file has no return", "name the function");
 	REFUSE("uretprobe:/bin/sh:f+8 {}", E_ATTACH_POINT, "Offset not allowed", NULL);
 }
 
@@ -698,9 +706,9 @@ static void test_accepted(void)
 	ACCEPT("kprobe:vfs_read, kr:vfs_write, k:vfs_read+16 {}", "kprobe:vfs_read kretprobe:vfs_write kprobe:vfs_read+16");
 
 	ACCEPT_ELF("uprobe:%s:alpha, ur:%s:beta {}", "uprobe:%s:alpha uretprobe:%s:beta");
-	ACCEPT_ELF("u:%s:beta+0x4 {}", "uprobe:%s:beta+4");
+	ACCEPT_ELF("u:%s:beta+0x5 {}", "uprobe:%s:beta+5");
 	ACCEPT_ELF("u:%s:\"operator+1\" {}", "uprobe:%s:operator+1");
-	ACCEPT_ELF("u:%s:0x401014 {}", "uprobe:%s:4198420");
+	ACCEPT_ELF("u:%s:0x401015 {}", "uprobe:%s:4198421");
 	ACCEPT_ELF("u:%s:\"copy@V1\" {}", "uprobe:%s:copy");
 	/* three names, one place */
 	ACCEPT_ELF("u:%s:*alpha {}", "uprobe:%s:alpha");
@@ -709,9 +717,13 @@ static void test_accepted(void)
 	ACCEPT_ELF("u:%s*:beta {}", "uprobe:%s:beta");
 	REFUSE_ELF("u:%s:alpa {}", E_NO_MATCH, "No matches for uprobe %s:alpa.", "alpha?");
 	REFUSE_ELF("u:%s:beta+32 {}", E_ATTACH_POINT, "Offset outside the function bounds ('beta' size is 32)", "--unsafe");
+	REFUSE_ELF("u:%s:beta+3 {}", E_ATTACH_POINT, "'beta+3' is in the middle of an instruction", "--unsafe");
+	REFUSE_ELF("u:%s:0x401013 {}", E_ATTACH_POINT, "'beta+3' is in the middle of an instruction", "--unsafe");
+	REFUSE_ELF("u:%s:cpp:\"f(int)\" {}", E_NO_MATCH, "No matches for uprobe %s:cpp:f(int). %s has no functions of C++", NULL);
+	REFUSE_ELF("u:%s@main.c:1 {}", E_NO_MATCH, "No matches for uprobe %s@main.c:1. %s", "compiled with -g");
 	REFUSE_ELF("u:%s:not_loaded {}", E_NO_MATCH, "No matches for uprobe %s:not_loaded. not_loaded is not in the loaded part",
 		   NULL);
-	REFUSE_ELF("u:%s:0x10 {}", E_NO_MATCH, "No matches for uprobe %s:0x10. %s has nothing at address 0x10", NULL);
+	REFUSE_ELF("u:%s:0x10 {}", E_NO_MATCH, "No matches for uprobe %s:0x10. %s has no code at address 0x10", NULL);
 	REFUSE_ELF("u:%s:zz* {}", E_NO_MATCH, "No matches for uprobe %s:zz*.", NULL);
 }
 
@@ -720,11 +732,11 @@ static void test_sites(void)
 	struct trial t;
 
 	trial_init(&t);
-	trial_run(&t, strdupa(with_elf("interval:hz:99 {} u:%s:beta+4 {} software:cs {} hardware:cycles:5 {} interval:1ms {}")));
+	trial_run(&t, strdupa(with_elf("interval:hz:99 {} u:%s:beta+5 {} software:cs {} hardware:cycles:5 {} interval:1ms {}")));
 	CHECK(t.ok && t.c.sites.cnt == 5 && t.c.units.cnt == 5);
 	if (t.ok) {
 		CHECK(t.c.sites.at[0].num == 1000000000 / 99);
-		CHECK(t.c.sites.at[1].addr == 0x214 && t.c.sites.at[1].off == 4);
+		CHECK(t.c.sites.at[1].addr == 0x215 && t.c.sites.at[1].off == 5);
 		CHECK_TEXT(t.c.sites.at[1].func, "beta");
 		CHECK_TEXT(t.c.sites.at[1].target, elf_path);
 		CHECK(t.c.sites.at[2].num == 1000);
