@@ -3,6 +3,7 @@
 #include "bpf/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
+#include "kern/uapi.h"
 #include "lang/check.h"
 #include "lang/type.h"
 
@@ -61,21 +62,21 @@ static void check_max(struct check *k, struct expr *e)
 	check_signed_agg(k, e, T_MAX);
 }
 
-/* Raises the slot's rank (run/agg.h) by compare-and-exchange. Only an interrupt on this CPU can come in between, so a few tries are plenty. */
-static void update_extreme(struct lower *l, struct expr *e, struct mem slot)
+static vreg rank_of(struct lower *l, vreg v, bool is_min, bool is_signed)
+{
+	if (is_signed)
+		v = ir_alu(&l->b, IR_XOR, v, opnd_reg(ir_imm(&l->b, INT64_MIN)));
+	return is_min ? ir_alu(&l->b, IR_XOR, v, opnd_imm(-1)) : v;
+}
+
+/* Raises the rank (run/agg.h) at base + off by compare-and-exchange, and sets the word behind it. Only an interrupt on this CPU can come in
+ * between, so a few tries are plenty. */
+static void raise_rank(struct lower *l, vreg base, s64 off, vreg rank)
 {
 	enum { TRIES = 4 };
-	bool is_min = e->type->kind == T_MIN, is_signed = e->type->is_signed;
 	struct ir_block *loop = ir_block_new(l->b.f), *try = ir_block_new(l->b.f), *again = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg rank = lower_reg(l, e->call.args[0]), base, tries = ir_vreg(l->b.f), cur, seen;
-	s64 off;
+	vreg tries = ir_vreg(l->b.f), cur, seen;
 
-	if (is_signed)
-		rank = ir_alu(&l->b, IR_XOR, rank, opnd_reg(ir_imm(&l->b, INT64_MIN)));
-	if (is_min)
-		rank = ir_alu(&l->b, IR_XOR, rank, opnd_imm(-1));
-	base = slot_addr(l, slot);
-	off = slot_off(slot);
 	ir_store(&l->b, base, off + 8, 8, opnd_imm(1));
 	ir_mov_to(&l->b, tries, opnd_imm(TRIES));
 	ir_jmp(&l->b, loop);
@@ -89,6 +90,13 @@ static void update_extreme(struct lower *l, struct expr *e, struct mem slot)
 	ir_alu_to(&l->b, IR_ADD, tries, tries, opnd_imm(-1));
 	ir_br(&l->b, C_NE, tries, opnd_imm(0), loop, done);
 	ir_place(&l->b, done);
+}
+
+static void update_extreme(struct lower *l, struct expr *e, struct mem slot)
+{
+	vreg rank = rank_of(l, lower_reg(l, e->call.args[0]), e->type->kind == T_MIN, e->type->is_signed);
+
+	raise_rank(l, slot_addr(l, slot), slot_off(slot), rank);
 }
 
 static void check_avg(struct check *k, struct expr *e)
@@ -255,6 +263,96 @@ static void update_lhist(struct lower *l, struct expr *e, struct mem slot)
 	add_to_bucket(l, slot, bucket);
 }
 
+/* tseries: a ring of intervals. */
+
+enum { SERIES_MAX = 1000 }; /* a value of a per-CPU map has 32 KiB at most */
+
+static const char *const fold_words[] = { [FOLD_LAST] = "", [FOLD_SUM] = "sum", [FOLD_AVG] = "avg", [FOLD_MIN] = "min", [FOLD_MAX] = "max" };
+
+static void check_tseries(struct check *k, struct expr *e)
+{
+	struct expr **args = e->call.args;
+	u64 interval = args[1]->num.value, cnt = args[2]->num.value;
+	const struct type *t = args[0]->type;
+	u32 fold = FOLD_LAST;
+
+	e->type = &type_error;
+	if ((s64)interval <= 0) {
+		check_fail(k, args[1], E_ARG_TYPE, "tseries() interval must be at least one nanosecond (%lld provided)", (long long)interval);
+		return;
+	}
+	if ((s64)cnt <= 0 || cnt > SERIES_MAX) {
+		check_fail(k, args[2], E_ARG_TYPE, "tseries() keeps 1 to %d intervals (%lld provided)", SERIES_MAX, (long long)cnt);
+		return;
+	}
+	if (e->call.arg_cnt > 3) {
+		for (fold = FOLD_SUM; fold < ARRAY_CNT(fold_words) && !str_eq(fold_words[fold], args[3]->str.s);)
+			fold++;
+		if (fold == ARRAY_CNT(fold_words)) {
+			check_fail(k, args[3], E_ARG_TYPE, "tseries() cannot put values together by '%s'", args[3]->str.s);
+			diag_hint(k->c->diag, "avg, max, min or sum; without it the last value of an interval counts");
+			return;
+		}
+	}
+	e->type = type_tseries(check_arena(k), interval, cnt, fold, t->is_flexible || t->is_signed);
+}
+
+static struct opnd small_or_reg(struct lower *l, s64 v)
+{
+	return v == (s32)v ? opnd_imm(v) : opnd_reg(ir_imm(&l->b, v));
+}
+
+/* The bucket has an interval of a round before, or none: it starts anew. An interrupt on this CPU may do all of this in between, and put its value there;
+ * so nothing is changed that is not as it was found. */
+static void renew_bucket(struct lower *l, vreg bucket, vreg found, vreg epoch)
+{
+	vreg zero = ir_imm(&l->b, 0), value = ir_load(&l->b, bucket, 8, 8), meta = ir_load(&l->b, bucket, 16, 8);
+
+	ir_cmpxchg(&l->b, bucket, 8, value, zero);
+	ir_cmpxchg(&l->b, bucket, 16, meta, zero);
+	ir_cmpxchg(&l->b, bucket, 0, found, epoch);
+}
+
+static void update_tseries(struct lower *l, struct expr *e, struct mem slot)
+{
+	const struct type *t = e->type;
+	struct ir_block *clamp = ir_block_new(l->b.f), *inside = ir_block_new(l->b.f), *renew = ir_block_new(l->b.f), *put = ir_block_new(l->b.f);
+	vreg v = lower_reg(l, e->call.args[0]), now, epoch, i = ir_vreg(l->b.f), bucket, found;
+
+	now = ir_call(&l->b, HELPER_ktime_get_boot_ns, NULL, 0);
+	now = ir_alu(&l->b, IR_ADD, now, small_or_reg(l, l->c->target->boot_to_tai_ns));
+	epoch = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_DIV, now, small_or_reg(l, t->interval)), opnd_imm(1));
+	ir_mov_to(&l->b, i, opnd_reg(ir_alu(&l->b, IR_MOD, epoch, opnd_imm(t->cnt))));
+	ir_br(&l->b, C_ULT, i, opnd_imm(t->cnt), inside, clamp);
+	ir_place(&l->b, clamp); /* for the verifier: it cannot be */
+	ir_mov_to(&l->b, i, opnd_imm(0));
+	ir_jmp(&l->b, inside);
+	ir_place(&l->b, inside);
+	bucket = ir_alu(&l->b, IR_ADD, lower_addr(l, slot), opnd_reg(ir_alu(&l->b, IR_MUL, i, opnd_imm(sizeof(struct series_bucket)))));
+	found = ir_load(&l->b, bucket, 0, 8);
+	ir_br(&l->b, C_EQ, found, opnd_reg(epoch), put, renew);
+	ir_place(&l->b, renew);
+	renew_bucket(l, bucket, found, epoch);
+	ir_jmp(&l->b, put);
+	ir_place(&l->b, put);
+	switch (t->fold) {
+	case FOLD_LAST:
+		ir_store(&l->b, bucket, 8, 8, opnd_reg(v));
+		ir_store(&l->b, bucket, 16, 8, opnd_reg(now));
+		return;
+	case FOLD_SUM:
+		ir_atomic_add(&l->b, bucket, 8, 8, opnd_reg(v));
+		return;
+	case FOLD_AVG:
+		ir_atomic_add(&l->b, bucket, 8, 8, opnd_reg(v));
+		ir_atomic_add(&l->b, bucket, 16, 8, opnd_imm(1));
+		return;
+	case FOLD_MIN: case FOLD_MAX:
+		raise_rank(l, bucket, 8, rank_of(l, v, t->fold == FOLD_MIN, t->is_signed));
+		return;
+	}
+}
+
 static const struct fn rows[] = {
 	{ "count", "() count", "how often it was called", "begin { @ = count() }", FN_AGG, check_count, never_lowered, update_count },
 	{ "sum", "(int n) sum", "the sum of all values", "begin { @ = sum(5) }", FN_AGG, check_sum, never_lowered, update_sum },
@@ -264,6 +362,7 @@ static const struct fn rows[] = {
 	{ "stats", "(int n) stats", "count, average and total of all values", "begin { @ = stats(5) }", FN_AGG, check_stats, never_lowered, update_total },
 	{ "hist", "(int n, ?lit bits) hist", "a histogram with buckets by powers of two; bits (0 to 5) makes them finer", "begin { @ = hist(5) }", FN_AGG, check_hist, never_lowered, update_hist },
 	{ "lhist", "(int n, lit min, lit max, lit step) lhist", "a histogram with buckets of equal width", "begin { @ = lhist(5, 0, 100, 10) }", FN_AGG, check_lhist, never_lowered, update_lhist },
+	{ "tseries", "(int n, lit interval, lit intervals, ?strlit fold) tseries", "values over time, for the last so many intervals: the last value of each, or by fold avg, max, min or sum of its values", "begin { @ = tseries(5, 1s, 10, \"sum\") }", FN_AGG, check_tseries, never_lowered, update_tseries },
 };
 
 FN_FAMILY(fn_aggregations, rows);

@@ -85,7 +85,7 @@ static void fold_cpu(struct lower *l, const struct type *t, vreg slot, vreg acc,
 		return;
 	}
 	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY:
-	case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_STATS: case T_HIST: case T_LHIST:
+	case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES:
 	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
 	case T_KSTACK: case T_USTACK:
 	case T_KIND_CNT:
@@ -323,7 +323,7 @@ static vreg clear_shares(struct lower *l, const struct map *m)
 {
 	const struct data_layout *lay = &l->image->data;
 	struct ir_block *loop = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	bool is_hist = m->val->kind == T_HIST || m->val->kind == T_LHIST;
+	bool is_hist = m->val->kind == T_HIST || m->val->kind == T_LHIST || m->val->kind == T_TSERIES;
 	vreg cpu = ir_vreg(l->b.f), any = ir_vreg(l->b.f), slot;
 	u32 mark;
 

@@ -101,7 +101,7 @@ void check_map_key(struct check *k, struct expr *e)
 /* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
 static const struct type *join_aggs(const struct type *x, const struct type *y)
 {
-	if (x->kind != y->kind || x->kind == T_HIST || x->kind == T_LHIST)
+	if (x->kind != y->kind || x->kind == T_HIST || x->kind == T_LHIST || x->kind == T_TSERIES)
 		return type_equal(x, y) ? x : NULL;
 	return x->is_signed ? x : y;
 }
@@ -121,8 +121,12 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 	else
 		joined = m->val ? type_join(check_arena(k), m->val, t) : t;
 	if (!joined) {
-		diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds values of type %s, but is given one of type %s here", m->name,
-			   type_str(check_arena(k), m->val), type_str(check_arena(k), t));
+		if (type_is_agg(t) && t->kind == m->val->kind)
+			diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds %s of another shape: all but the value must be the same everywhere", m->name,
+				   type_str(check_arena(k), t));
+		else
+			diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds values of type %s, but is given one of type %s here", m->name,
+				   type_str(check_arena(k), m->val), type_str(check_arena(k), t));
 		diag_hint(k->c->diag, "all values of a map have one type; use another map for this one");
 		return false;
 	}

@@ -149,7 +149,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 	if ((kinds & P_MAP) && a->kind == E_MAP && compile_map(k->c, a->map.name)) {
 		const struct type *val = compile_map(k->c, a->map.name)->val;
 
-		if (val && (val->kind == T_HIST || val->kind == T_LHIST || val->kind == T_STATS)) {
+		if (val && type_is_agg(val) && !type_is_number_agg(val)) {
 			a->map.is_ref = true;
 			check_map_key(k, a);
 			if (!is_poisoned(a))

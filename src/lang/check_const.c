@@ -107,7 +107,7 @@ static const char *base_word(const struct type *t)
 	case T_KSTACK: return "kstack";
 	case T_USTACK: return "ustack";
 	case T_ERROR: case T_NONE: case T_VOID: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_INET: case T_MAC: case T_USERNAME:
-	case T_CGROUP_PATH: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST:
+	case T_CGROUP_PATH: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES:
 	case T_KIND_CNT:
 		break;
 	}

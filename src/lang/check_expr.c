@@ -634,7 +634,7 @@ static void check_map_read(struct check *k, struct expr *e)
 	e->type = m->val;
 	if (type_is_agg(m->val)) {
 		/* The sum over all CPUs is a number. */
-		if (m->val->kind == T_HIST || m->val->kind == T_LHIST || m->val->kind == T_STATS) {
+		if (!type_is_number_agg(m->val)) {
 			check_fail(k, e, E_AGGREGATION, "%s holds %s, which cannot be read in an expression", m->name, type_str(check_arena(k), m->val));
 			diag_hint(k->c->diag, "print it: print(%s);", m->name);
 			return;

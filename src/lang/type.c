@@ -151,6 +151,17 @@ const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step)
 	return t;
 }
 
+const struct type *type_tseries(struct arena *a, u64 interval, u32 cnt, enum series_fold fold, bool is_signed)
+{
+	struct type *t = make(a, T_TSERIES, cnt * sizeof(struct series_bucket), 8);
+
+	t->interval = interval;
+	t->cnt = cnt;
+	t->fold = fold;
+	t->is_signed = is_signed;
+	return t;
+}
+
 bool type_equal(const struct type *a, const struct type *b)
 {
 	if (a == b)
@@ -192,6 +203,8 @@ bool type_equal(const struct type *a, const struct type *b)
 		return a->name && b->name ? str_eq(a->name, b->name) : a->name == b->name;
 	case T_HIST:
 		return a->hist.bits == b->hist.bits;
+	case T_TSERIES:
+		return a->interval == b->interval && a->fold == b->fold && a->is_signed == b->is_signed;
 	case T_LHIST:
 		return a->hist.min == b->hist.min && a->hist.max == b->hist.max && a->hist.step == b->hist.step;
 	}
@@ -247,7 +260,7 @@ const struct member *type_tuple_member(const struct type *t, const struct type *
 
 static const char *const agg_words[] = {
 	[T_COUNT] = "count_t", [T_SUM] = "sum_t", [T_MIN] = "min_t", [T_MAX] = "max_t",
-	[T_AVG] = "avg_t", [T_STATS] = "stats_t", [T_HIST] = "hist_t", [T_LHIST] = "lhist_t",
+	[T_AVG] = "avg_t", [T_STATS] = "stats_t", [T_HIST] = "hist_t", [T_LHIST] = "lhist_t", [T_TSERIES] = "tseries_t",
 };
 
 void type_print(const struct type *t, struct sbuf *out)
@@ -332,7 +345,7 @@ void type_print(const struct type *t, struct sbuf *out)
 			sbuf_putc(out, 'u');
 		sbuf_puts(out, agg_words[t->kind]);
 		return;
-	case T_COUNT: case T_HIST: case T_LHIST:
+	case T_COUNT: case T_HIST: case T_LHIST: case T_TSERIES:
 		sbuf_puts(out, agg_words[t->kind]);
 		return;
 	case T_KIND_CNT:

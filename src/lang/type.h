@@ -11,7 +11,7 @@
  *   kstack: u64 frames, then `cnt` addresses, innermost first, unused ones zero; ustack: the same after u32 pid, u32 0.
  * Aggregations, per CPU:
  *   count, sum: u64. avg, stats: u64 total, u64 count. min, max: u64 rank, u64 is_set (see agg_rank in run/agg.h).
- *   hist, lhist: u64 bucket[type->hist.bucket_cnt].
+ *   hist, lhist: u64 bucket[type->hist.bucket_cnt]. tseries: struct series_bucket[type->cnt].
  */
 #pragma once
 
@@ -50,6 +50,7 @@ enum type_kind {
 	T_STATS,
 	T_HIST,
 	T_LHIST,
+	T_TSERIES,
 	T_KIND_CNT
 };
 
@@ -96,6 +97,16 @@ struct hist_shape {
 	u32 bucket_cnt;
 };
 
+/* tseries: what a bucket keeps of the values of its interval. */
+enum series_fold { FOLD_LAST, FOLD_SUM, FOLD_AVG, FOLD_MIN, FOLD_MAX };
+
+/* A ring: interval number `epoch - 1`, counted from the start of TAI, is in bucket epoch % cnt. */
+struct series_bucket {
+	u64 epoch; /* 0: nothing yet */
+	u64 value; /* avg: the sum; min, max: a rank, as for the maps; summed up over the CPUs: the value */
+	u64 meta;  /* last: when it came; avg: how many came; min, max: is set */
+};
+
 struct type {
 	enum type_kind kind;
 	bool is_signed;
@@ -107,9 +118,11 @@ struct type {
 	u32 size;
 	u32 align;
 	const struct type *elem; /* pointer: target; array: element; enum: none */
-	u32 cnt;                 /* array: elements; buffer: capacity; stack: frames at most */
+	u32 cnt;                 /* array: elements; buffer: capacity; stack: frames at most; tseries: intervals */
 	const char *name;        /* struct, enum: tag ("" if anonymous); timestamp: format; cgroup_path: pattern */
 	struct hist_shape hist;
+	u64 interval;            /* tseries: nanoseconds … */
+	enum series_fold fold;   /* … */
 	/* struct, tuple */
 	struct member *members;
 	u32 member_cnt;
@@ -142,6 +155,8 @@ const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed
 const struct type *type_hist(struct arena *a, u32 bits);
 const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step);
 
+const struct type *type_tseries(struct arena *a, u64 interval, u32 cnt, enum series_fold fold, bool is_signed);
+
 bool type_equal(const struct type *a, const struct type *b);
 /* Completes a lazily read struct or enum. */
 const struct type *type_complete(const struct type *t);
@@ -155,7 +170,13 @@ const char *type_str(struct arena *a, const struct type *t);
 
 static inline bool type_is_agg(const struct type *t)
 {
-	return t->kind >= T_COUNT && t->kind <= T_LHIST;
+	return t->kind >= T_COUNT && t->kind <= T_TSERIES;
+}
+
+/* An aggregation whose value is one number, which programs can read. */
+static inline bool type_is_number_agg(const struct type *t)
+{
+	return t->kind >= T_COUNT && t->kind <= T_AVG;
 }
 
 /* Fits one register. */
@@ -166,7 +187,7 @@ static inline bool type_is_scalar(const struct type *t)
 	case T_USERNAME: case T_CGROUP_PATH:
 		return true;
 	case T_ERROR: case T_NONE: case T_VOID: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
-	case T_USYM: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST:
+	case T_USYM: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES:
 	case T_INET: case T_MAC:
 	case T_KSTACK: case T_USTACK:
 	case T_KIND_CNT:

@@ -1,6 +1,7 @@
 /* -f json: one object per line. Always valid JSON, whatever bytes the traced programs hand in. */
 #include "out/hist.h"
 #include "out/num.h"
+#include "out/tseries.h"
 #include "out/value.h"
 
 #define FLUSH_AT (64 << 10) /* a map with a million keys need not be in memory twice */
@@ -227,6 +228,9 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 		json_int(w->out, pair[0], t->is_signed);
 		sbuf_putc(w->out, '}');
 		return;
+	case T_TSERIES:
+		tseries_json(w->n, t, data, w->out);
+		return;
 	case T_HIST: case T_LHIST:
 		hist_json(t, data, w->div, w->out);
 		return;
@@ -288,6 +292,8 @@ static void json_value(struct out *o, const struct type *t, const u8 *data)
 static const char *map_kind(const struct type *val)
 {
 	switch (val->kind) {
+	case T_TSERIES:
+		return "tseries";
 	case T_HIST: case T_LHIST:
 		return "hist";
 	case T_AVG: case T_STATS:

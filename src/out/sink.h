@@ -26,6 +26,7 @@ struct naming {
 	bool (*uframe)(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out);
 	void *self;
 	s64 boot_to_real_ns; /* add to a boot-clock stamp to get wall-clock time */
+	s64 tai_ahead_ns;    /* TAI minus wall-clock time: some dozen seconds, or 0 where nobody told the kernel */
 };
 
 /* A map as it is printed: entries in order, aggregations summed up over the CPUs (see run/agg.h):

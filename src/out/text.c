@@ -1,6 +1,7 @@
 /* The text that people read: the default format. */
 #include "out/hist.h"
 #include "out/num.h"
+#include "out/tseries.h"
 #include "out/value.h"
 
 #define FLUSH_AT (64 << 10) /* a map with a million keys need not be in memory twice */
@@ -28,10 +29,13 @@ static void text_value(struct out *o, const struct type *t, const u8 *data)
 
 static void text_map(struct out *o, const struct map_view *v)
 {
-	bool is_rows = v->val->kind == T_HIST || v->val->kind == T_LHIST;
+	bool is_series = v->val->kind == T_TSERIES, is_rows = v->val->kind == T_HIST || v->val->kind == T_LHIST || is_series;
+	u64 end = 0;
 	struct sbuf *b = &o->buf;
 
 	sbuf_reset(b);
+	for (u32 i = 0; is_series && i < v->cnt; i++)
+		end = MAX(end, tseries_end(v->val, v->entries[i].val));
 	for (u32 i = 0; i < v->cnt; i++) {
 		if (!v->value_only) {
 			sbuf_puts(b, v->name);
@@ -43,7 +47,10 @@ static void text_map(struct out *o, const struct map_view *v)
 			/* Rows start on a line of their own. */
 			sbuf_puts(b, is_rows ? ":\n" : ": ");
 		}
-		value_text_div(&o->naming, v->val, v->entries[i].val, v->div, b);
+		if (is_series)
+			tseries_text(&o->naming, v->val, v->entries[i].val, end, b);
+		else
+			value_text_div(&o->naming, v->val, v->entries[i].val, v->div, b);
 		sbuf_putc(b, '\n');
 		if (b->len >= FLUSH_AT) {
 			out_write(o, b->s, b->len);

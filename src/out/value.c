@@ -1,3 +1,4 @@
+#include "out/tseries.h"
 #include "out/value.h"
 
 #include <arpa/inet.h>
@@ -205,20 +206,10 @@ static void show_mac(const struct show *w, const u8 *data)
 	sbuf_printf(w->out, "%02X:%02X:%02X:%02X:%02X:%02X", data[0], data[1], data[2], data[3], data[4], data[5]);
 }
 
-/* Seconds that TAI is ahead of the wall clock: some dozens, or 0 where nobody told the kernel. */
-static s64 tai_ahead_ns(void)
-{
-	struct timespec tai, real;
-
-	if (clock_gettime(CLOCK_TAI, &tai) || clock_gettime(CLOCK_REALTIME, &real))
-		return 0;
-	return ((tai.tv_sec - real.tv_sec) * 1000000000ll + (tai.tv_nsec - real.tv_nsec) + 500000000) / 1000000000 * 1000000000;
-}
-
 /* strftime(3), with %f for microseconds, %l for milliseconds and %k for nanoseconds. */
 static void show_time(const struct show *w, const struct type *t, u64 stamp)
 {
-	s64 ns = (s64)stamp + (t->cnt == CLOCK_IS_TAI ? -tai_ahead_ns() : w->n->boot_to_real_ns), sec = ns / 1000000000, frac = ns % 1000000000;
+	s64 ns = (s64)stamp + (t->cnt == CLOCK_IS_TAI ? -w->n->tai_ahead_ns : w->n->boot_to_real_ns), sec = ns / 1000000000, frac = ns % 1000000000;
 	char own[256], text[1024], *at = own, *end = own + sizeof(own) - 16;
 	const char *fmt = t->name;
 	static bool zone_is_read;
@@ -369,6 +360,9 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 		return;
 	case T_STATS:
 		show_stats(w, t, data);
+		return;
+	case T_TSERIES:
+		tseries_text(w->n, t, data, 0, w->out);
 		return;
 	case T_HIST: case T_LHIST:
 		hist_text(t, data, w->div, w->out);

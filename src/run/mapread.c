@@ -75,7 +75,7 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 			r = map_key_compare(t->members[i].type, a + t->members[i].off, b + t->members[i].off);
 		return r;
 	case T_KSTACK: case T_USTACK: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
-	case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+	case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES: case T_KIND_CNT:
 	case T_INET: case T_MAC:
 		return memcmp(a, b, t->size);
 	}
@@ -132,7 +132,7 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 			prefix_add_key(p, t->members[i].type, key + t->members[i].off);
 		return;
 	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
-	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_KIND_CNT:
+	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES: case T_KIND_CNT:
 	case T_INET: case T_MAC:
 	case T_KSTACK: case T_USTACK:
 		break;
@@ -142,7 +142,7 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 
 static bool sorts_by_value(const struct type *val)
 {
-	return val->kind == T_INT || val->kind == T_ENUM || type_is_agg(val);
+	return val->kind == T_INT || val->kind == T_ENUM || (type_is_agg(val) && val->kind != T_TSERIES);
 }
 
 static u64 value_rank(const struct type *val, const u8 *data)
@@ -419,6 +419,11 @@ u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
 		break;
 	case T_MIN: case T_MAX:
 		spilled = word_at(data, m->spill_off + 8);
+		*is_exact = !spilled;
+		break;
+	case T_TSERIES:
+		for (u32 i = 0; i < m->val->cnt; i++)
+			spilled += word_at(data, m->spill_off + i * sizeof(struct series_bucket)) != 0;
 		*is_exact = !spilled;
 		break;
 	case T_SUM:

@@ -121,6 +121,8 @@ static void set_clocks(struct session *s)
 	u64 before = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_BOOTTIME);
 
 	s->out.naming.boot_to_real_ns = (s64)(real - (before + (after - before) / 2));
+	/* whole seconds: the two clocks are not read at the same moment */
+	s->out.naming.tai_ahead_ns = ((s64)(clock_ns(CLOCK_TAI) - real) + 500000000) / 1000000000 * 1000000000;
 	if (s->head)
 		s->head->start_ns = after;
 }

@@ -2,6 +2,7 @@
  * what bpftrace 0.17 prints where the format is the same today. */
 #include "lang/fmt.h"
 #include "out/hist.h"
+#include "out/tseries.h"
 #include "out/value.h"
 #include "out_check.h"
 #include "run/agg.h"
@@ -368,6 +369,60 @@ static void test_aggregations(void)
 	sbuf_release(&b);
 }
 
+/* Intervals are numbered from the start of TAI; bucket 1 is the first one. */
+static void test_series(void)
+{
+	const struct type *ms = type_tseries(&arena, 100000000, 4, FOLD_LAST, true), *hour = type_tseries(&arena, 3600000000000ull, 3, FOLD_AVG, false);
+	const struct type *min = type_tseries(&arena, 1000, 2, FOLD_MIN, true), *sum = type_tseries(&arena, 1, 2, FOLD_SUM, false);
+	struct series_bucket b[4] = { [2] = { 2, -5, 1 }, [3] = { 3, -3, 1 }, [1] = { 5, 5, 1 } }, out[4] = {};
+	struct series_bucket h[3] = { [2] = { 2, 9, 1 } };
+	/* two CPUs: of each interval the newer round counts */
+	struct series_bucket cpus[2][4] = { { { 4, 10, 100 }, { 1, 3, 5 } }, { { 4, 20, 200 }, { 5, 4, 9 } } };
+	struct series_bucket avgs[2][3] = { { { 3, 10, 3 } }, { { 3, 5, 1 } } };
+	struct series_bucket mins[2][2] = { { { 2, agg_rank(true, true, -7), 1 } }, { { 2, agg_rank(true, true, 3), 1 } } };
+	struct sbuf text = {};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	CHECK_TEXT(text_of(ms, b),
+		   "             -5                                                  5\n"
+		   "hh:mm:ss.ms  |___________________________________________________|\n"
+		   "00:00:00.100 *                         .                         | -5\n"
+		   "00:00:00.200 |         *               .                         | -3\n"
+		   "00:00:00.300 |                         .                         | -\n"
+		   "00:00:00.400 |                         .                         * 5\n"
+		   "             v___________________________________________________v\n"
+		   "             -5                                                  5\n");
+	CHECK_TEXT(json_of(ms, b),
+		   "[{\"interval_start\":\"1970-01-01 00:00:00.100000000\",\"value\":-5},{\"interval_start\":\"1970-01-01 00:00:00.200000000\",\"value\":-3},"
+		   "{\"interval_start\":\"1970-01-01 00:00:00.400000000\",\"value\":5}]");
+	CHECK_TEXT(text_of(hour, h),
+		   "         8                                                  10\n"
+		   "hh:mm:ss |___________________________________________________|\n"
+		   "01:00:00 |                         *                         | 9\n"
+		   "         v___________________________________________________v\n"
+		   "         8                                                  10\n");
+	naming.tai_ahead_ns = 37000000000;
+	CHECK(strstr(text_of(hour, h), "\n00:59:23 |") != NULL);
+	naming.tai_ahead_ns = 0;
+	CHECK_TEXT(json_of(ms, out), "[]");
+	CHECK_TEXT(text_of(ms, out), "<no data>\n");
+	/* shown up to a later interval, in which others of the map have values; what is too old for the ring is gone */
+	tseries_text(&naming, ms, (u8 *)b, 6, &text);
+	CHECK(strstr(sbuf_str(&text), "00:00:00.500 |") && !strstr(sbuf_str(&text), "00:00:00.100"));
+	sbuf_release(&text);
+
+	CHECK(agg_sum(ms, (u8 *)cpus, sizeof(cpus[0]), 2, (u8 *)out));
+	CHECK(out[0].epoch == 4 && out[0].value == 20); /* the later of two */
+	CHECK(out[1].epoch == 5 && out[1].value == 4);
+	CHECK(out[2].epoch == 0);
+	CHECK(agg_sum(hour, (u8 *)avgs, sizeof(avgs[0]), 2, (u8 *)out) && out[0].value == 3); /* 15 / 4 */
+	CHECK(agg_sum(min, (u8 *)mins, sizeof(mins[0]), 2, (u8 *)out) && (s64)out[0].value == -7);
+	CHECK(agg_sum(sum, (u8 *)avgs, sizeof(avgs[0]), 2, (u8 *)out) && out[0].value == 15);
+	memset(cpus, 0, sizeof(cpus));
+	CHECK(!agg_sum(ms, (u8 *)cpus, sizeof(cpus[0]), 2, (u8 *)out));
+}
+
 static void test_sinks(void)
 {
 	struct span at = { 0, 8, 12 };
@@ -564,6 +619,7 @@ int main(void)
 	test_timestamps();
 	test_buckets();
 	test_aggregations();
+	test_series();
 	test_sinks();
 	session_open(NULL, "text");
 	test_printf_numbers();
