@@ -462,9 +462,14 @@ static struct val lower_ternary(struct lower *l, struct expr *e, const struct me
 		d = ir_vreg(l->b.f);
 	else
 		m = dst ? *dst : lower_temp(l, e->type->size, 8);
-	lower_branch(l, e->ternary.cond, yes, no);
+	if (e->ternary.yes) {
+		lower_branch(l, e->ternary.cond, yes, no);
+	} else { /* a condition is a scalar */
+		ir_mov_to(&l->b, d, lower_scalar(l, e->ternary.cond));
+		ir_br(&l->b, C_NE, d, opnd_imm(0), done, no);
+	}
 	mark = lower_mark(l);
-	for (u32 i = 0; i < 2; i++) {
+	for (u32 i = e->ternary.yes ? 0 : 1; i < 2; i++) {
 		struct expr *branch = i ? e->ternary.no : e->ternary.yes;
 
 		ir_place(&l->b, i ? no : yes);

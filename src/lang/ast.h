@@ -117,7 +117,7 @@ struct expr {
 			const struct type *common; /* the type both sides are compared or computed in */
 		} binary;
 		struct {
-			struct expr *cond, *yes, *no;
+			struct expr *cond, *yes, *no; /* a ?: b has no yes */
 			bool is_comptime; /* cond is a constant, and only the branch that it chooses exists */
 		} ternary;
 		struct {

@@ -190,7 +190,7 @@ static const struct expr *literal_of(const struct expr *e)
 				return NULL;
 		return e;
 	case E_TERNARY:
-		return eval_int(e->ternary.cond, &v) ? literal_of(v ? e->ternary.yes : e->ternary.no) : NULL;
+		return eval_int(e->ternary.cond, &v) ? literal_of(!v ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond) : NULL;
 	case E_BLOCK:
 		return e->block.body->cnt || !e->block.value ? NULL : literal_of(e->block.value);
 	case E_UNARY:
@@ -252,7 +252,7 @@ static bool eval_int(const struct expr *e, u64 *v)
 		return false;
 	}
 	if (e->kind == E_TERNARY)
-		return eval_int(e->ternary.cond, &x) && eval_int(x ? e->ternary.yes : e->ternary.no, v);
+		return eval_int(e->ternary.cond, &x) && eval_int(!x ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond, v);
 	lit = literal_of(e);
 	if (!lit || !expr_is_int(lit))
 		return false;

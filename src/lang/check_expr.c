@@ -384,14 +384,15 @@ bad:
 
 static void check_ternary(struct check *k, struct expr *e)
 {
-	struct expr *yes = e->ternary.yes, *no = e->ternary.no;
+	struct expr *yes = e->ternary.yes ? e->ternary.yes : e->ternary.cond, *no = e->ternary.no;
 
 	if (e->ternary.is_comptime) {
 		check_comptime_if(k, e);
 		return;
 	}
 	check_cond(k, e->ternary.cond);
-	check_expr(k, yes);
+	if (e->ternary.yes)
+		check_expr(k, yes);
 	check_expr(k, no);
 	if (is_poisoned(e->ternary.cond) || is_poisoned(yes) || is_poisoned(no)) {
 		e->type = &type_error;

@@ -895,22 +895,6 @@ static struct expr *binary(struct parser *p, u8 min_prec)
 	return a;
 }
 
-static void count_node(struct expr *e, void *arg)
-{
-	(void)e;
-	++*(u32 *)arg;
-}
-
-/* `a ?: b` is `a ? a : b`, with a copy of a, so every node has one place in the tree. */
-static struct expr *copy_of_cond(struct parser *p, struct expr *cond)
-{
-	u32 cnt = 0;
-
-	/* Copies of copies grow fast: they count. */
-	expr_walk(cond, count_node, &cnt);
-	return count_links(p, cnt) ? expr_copy(p->arena, cond) : NULL;
-}
-
 /* ternary = binary [ "?" [ ternary ] ":" ternary ] ; */
 static struct expr *ternary(struct parser *p)
 {
@@ -920,8 +904,12 @@ static struct expr *ternary(struct parser *p)
 		return cond;
 	e = expr_new(p, E_TERNARY, cond->span);
 	e->ternary.cond = cond;
-	e->ternary.yes = p->tok.kind == TOK_COLON ? copy_of_cond(p, cond) : parse_expr(p);
-	if (!e->ternary.yes || !parse_expect(p, TOK_COLON, "between the two values of '?'"))
+	if (p->tok.kind != TOK_COLON) {
+		e->ternary.yes = parse_expr(p);
+		if (!e->ternary.yes)
+			return NULL;
+	}
+	if (!parse_expect(p, TOK_COLON, "between the two values of '?'"))
 		return NULL;
 	e->ternary.no = parse_expr(p);
 	if (!e->ternary.no)

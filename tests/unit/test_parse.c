@@ -361,7 +361,10 @@ static void sexpr(const struct expr *e, struct sbuf *out)
 		sbuf_puts(out, "(? ");
 		sexpr(e->ternary.cond, out);
 		sbuf_putc(out, ' ');
-		sexpr(e->ternary.yes, out);
+		if (e->ternary.yes)
+			sexpr(e->ternary.yes, out);
+		else
+			sbuf_putc(out, '_');
 		sbuf_putc(out, ' ');
 		sexpr(e->ternary.no, out);
 		sbuf_putc(out, ')');
@@ -463,8 +466,8 @@ static void test_precedence(void)
 	check_expr("1 || 2 ? 3 : 4", "(? (|| 1 2) 3 4)");
 	check_expr("1 ? 2 : 3 ? 4 : 5", "(? 1 2 (? 3 4 5))");
 	check_expr("1 ? 2 ? 3 : 4 : 5", "(? 1 (? 2 3 4) 5)");
-	check_expr("$a ?: 5", "(? $a $a 5)");
-	check_expr("$a ? : $b ?: 5", "(? $a $a (? $b $b 5))");
+	check_expr("$a ?: 5", "(? $a _ 5)");
+	check_expr("$a ? : $b ?: 5", "(? $a _ (? $b _ 5))");
 	check_expr("1 + 2 == 3 && 4 - 5 != 6 || !7", "(|| (&& (== (+ 1 2) 3) (!= (- 4 5) 6)) (! 7))");
 	check_expr("-$a * ~$b", "(* (- $a) (~ $b))");
 	check_expr("!$a == $b", "(== (! $a) $b)");
@@ -803,7 +806,7 @@ static void test_depth(void)
 	check_nested("begin { $a = $b", ".c", "", "", "; }", 100000, "E_TOO_BIG");
 	check_nested("begin { $a = $b", "[1]", "", "", "; }", 100000, "E_TOO_BIG");
 	check_nested("begin { $a = ", "(", "$b", "?:1)", "; }", 9, "");
-	check_nested("begin { $a = ", "(", "$b", "?:1)", "; }", 190, "E_TOO_BIG");
+	check_nested("begin { $a = ", "(", "$b", "?:1)", "; }", 90, "");
 	check_nested("begin ", "{", "", "}", "", 190, "");
 	check_nested("begin ", "{", "", "}", "", 100000, "E_TOO_BIG");
 	check_nested("begin ", "{", "", "", "", 100000, "E_TOO_BIG E_UNTERMINATED");
