@@ -87,6 +87,7 @@ struct lower {
 	struct ir_block *start, *after_start; /* where memory of loops is set up */
 	u32 leave_slot;        /* 1 + slot: how a loop's body was left, if not by its end … */
 	u64 leaves;            /* … and how the one at hand can be: bits of enum leave */
+	struct fn_call *fn;    /* the innermost function whose call is being lowered */
 	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 };
@@ -206,6 +207,8 @@ void lower_leave(struct lower *l);
 /* Where a branch goes that ends the program. */
 struct ir_block *lower_leave_block(struct lower *l);
 void lower_return(struct lower *l, struct stmt *s);
+/* Statements of which return leads to the end. */
+void lower_fn_body(struct lower *l, struct block *b);
 
 /* Loops. */
 void lower_while(struct lower *l, struct stmt *s);

@@ -791,7 +791,10 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
 
 		/* These are wishes for the value, not for what the statements do. */
 		l->in_tail = l->zero_tails = false;
-		lower_block(l, e->block.body);
+		if (e->block.is_fn)
+			lower_fn_body(l, e->block.body);
+		else
+			lower_block(l, e->block.body);
 		l->in_tail = in_tail;
 		l->zero_tails = zero_tails;
 		l->b.span = at;

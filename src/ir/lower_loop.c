@@ -17,8 +17,16 @@
 enum { FRAME_SCRATCH = 0, FRAME_CTX = 8, FRAME_SZ = 16 };
 
 /* How a body leaves more than its loop. 0: it does not. */
-enum leave { LEAVE_PROBE = 1, LEAVE_WITH_VALUE, LEAVE_CNT };
+enum leave { LEAVE_PROBE = 1, LEAVE_WITH_VALUE, LEAVE_FN /* and how many functions there are around */ };
 enum { LEAVE_HOW = 0, LEAVE_VALUE = 8, LEAVE_SZ = 16 };
+
+/* A function of the script is put in where it is called. */
+struct fn_call {
+	struct fn_call *up;
+	const struct ir_func *f; /* where its code begins and ends: loops in it are elsewhere */
+	struct ir_block *end;
+	u32 leave; /* enum leave */
+};
 
 /* What bpf_loop() does at most. */
 enum { ROUNDS_MAX = 8 << 20 };
@@ -64,16 +72,56 @@ void lower_return(struct lower *l, struct stmt *s)
 {
 	struct opnd v;
 
-	if (!s->expr) {
+	if (s->ret.is_fn) {
+		if (s->ret.expr)
+			lower_var_assign(l, s->ret.into->var.var, s->ret.expr);
+		if (l->fn->f == l->b.f)
+			ir_jmp(&l->b, l->fn->end);
+		else
+			leave_loop(l, l->fn->leave);
+		return;
+	}
+	if (!s->ret.expr) {
 		lower_leave(l);
 		return;
 	}
-	v = lower_scalar(l, s->expr);
+	v = lower_scalar(l, s->ret.expr);
 	if (l->around) {
 		ir_store(&l->b, leave_mem(l).base, LEAVE_VALUE, 8, opnd_reg(lower_force(l, v)));
 		leave_loop(l, LEAVE_WITH_VALUE);
 	} else {
 		return_value(l, v);
+	}
+}
+
+void lower_fn_body(struct lower *l, struct block *b)
+{
+	struct fn_call fn = { .up = l->fn, .f = l->b.f, .end = ir_block_new(l->b.f), .leave = l->fn ? l->fn->leave + 1 : LEAVE_FN };
+	u32 mark = lower_mark(l);
+
+	BUG_ON(fn.leave >= 64);
+	l->fn = &fn;
+	lower_block(l, b);
+	ir_jmp(&l->b, fn.end);
+	ir_place(&l->b, fn.end);
+	lower_forget(l, mark); /* return may have skipped it */
+	l->fn = fn.up;
+}
+
+/* Behind a loop: functions that its body returned from, and that are called here. */
+static void follow_returns(struct lower *l, vreg how, u64 *leaves)
+{
+	for (struct fn_call *fn = l->fn; fn && fn->f == l->b.f; fn = fn->up) {
+		struct ir_block *yes = ir_block_new(l->b.f), *no = ir_block_new(l->b.f);
+
+		if (!(*leaves >> fn->leave & 1))
+			continue;
+		*leaves &= ~(1ull << fn->leave);
+		ir_br(&l->b, C_EQ, how, opnd_imm(fn->leave), yes, no);
+		ir_place(&l->b, yes);
+		ir_store(&l->b, leave_mem(l).base, LEAVE_HOW, 8, opnd_imm(0));
+		ir_jmp(&l->b, fn->end);
+		ir_place(&l->b, no);
 	}
 }
 
@@ -88,7 +136,10 @@ static void follow_leaves(struct lower *l, u64 leaves)
 	how = ir_load(&l->b, leave_mem(l).base, LEAVE_HOW, 8);
 	ir_br(&l->b, C_EQ, how, opnd_imm(0), go_on, left);
 	ir_place(&l->b, left);
-	if (l->around) {
+	follow_returns(l, how, &leaves);
+	if (!leaves) {
+		ir_jmp(&l->b, go_on); /* there is no other way to have left it */
+	} else if (l->around) {
 		l->leaves |= leaves;
 		ir_ret(&l->b, opnd_imm(1));
 	} else {

@@ -152,6 +152,7 @@ struct expr {
 		struct {
 			struct block *body;
 			struct expr *value; /* NULL: it has none */
+			bool is_fn;         /* the call of a function: return ends it */
 		} block;
 	};
 };
@@ -182,7 +183,12 @@ struct stmt {
 	struct span span;
 	bool is_open; /* no `;` behind it: at the end of a block it may be the block's value */
 	union {
-		struct expr *expr; /* S_EXPR, S_DISCARD; S_RETURN (may be NULL) */
+		struct expr *expr; /* S_EXPR, S_DISCARD */
+		struct {
+			struct expr *expr; /* may be NULL */
+			bool is_fn;        /* from a function, not from the probe … */
+			struct expr *into; /* … whose result goes to this variable, NULL if it has none */
+		} ret;
 		struct {
 			struct expr *target, *value;
 			bool has_op;
@@ -234,7 +240,7 @@ struct probe {
 	struct block *body;
 };
 
-/* macro name($var, @map, expression) { … } */
+/* macro name($var, @map, expression) { … }, and fn name($var: type, …): type { … } */
 struct macro {
 	struct span span; /* of the name */
 	const char *name;
@@ -242,10 +248,13 @@ struct macro {
 		struct span span;
 		char kind;        /* '$', '@', or 0: any expression */
 		const char *name; /* $: without it; @: with it */
+		struct type_ref *type; /* fn */
 	} *params;
 	u32 param_cnt;
 	struct block *body;
 	struct expr *value; /* may be NULL */
+	bool is_fn;
+	struct type_ref *result; /* fn: NULL if it has none */
 };
 
 struct config_item {

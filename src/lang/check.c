@@ -210,7 +210,8 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 mismatch:
 	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", as_written(v->name),
 		   type_str(check_arena(k), v->type), type_str(check_arena(k), t));
-	diag_hint(k->c->diag, "use another variable for this value");
+	if (as_written(v->name) == v->name) /* not a parameter */
+		diag_hint(k->c->diag, "use another variable for this value");
 }
 
 void check_var_assign(struct check *k, struct expr *e, const struct type *t, struct span at)
@@ -526,6 +527,28 @@ static void check_while(struct check *k, struct stmt *s)
 	k->loop = outer;
 }
 
+static void check_return(struct check *k, struct stmt *s)
+{
+	struct expr *e = s->ret.expr;
+
+	check_value(k, e);
+	if (is_poisoned(e))
+		return;
+	if (s->ret.into) {
+		const struct var *result = find_var(k, s->ret.into->var.name);
+
+		if (result && result->type && !type_join(check_arena(k), result->type, e->type)) {
+			check_fail(k, e, E_TYPE_MISMATCH, "the function returns %s, this is %s", type_str(check_arena(k), result->type),
+				   type_str(check_arena(k), e->type));
+			return;
+		}
+		check_var_assign(k, s->ret.into, e->type, e->span);
+		check_literal_fits(k, s->ret.into->var.var, e);
+	} else if (!type_is_integral(e->type)) {
+		check_fail(k, e, E_TYPE_MISMATCH, "return takes an integer, not %s", type_str(check_arena(k), e->type));
+	}
+}
+
 static void check_stmt(struct check *k, struct stmt *s)
 {
 	struct expr *cond;
@@ -594,11 +617,8 @@ static void check_stmt(struct check *k, struct stmt *s)
 			diag_error(k->c->diag, s->span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop", s->kind == S_BREAK ? "break" : "continue");
 		return;
 	case S_RETURN:
-		if (s->expr) {
-			check_value(k, s->expr);
-			if (!is_poisoned(s->expr) && !type_is_integral(s->expr->type))
-				check_fail(k, s->expr, E_TYPE_MISMATCH, "return takes an integer, not %s", type_str(check_arena(k), s->expr->type));
-		}
+		if (s->ret.expr)
+			check_return(k, s);
 		return;
 	}
 }
@@ -622,12 +642,16 @@ void check_block_expr(struct check *k, struct expr *e)
 {
 	struct check_scope scope = { .up = k->scope };
 	struct expr *value = e->block.value;
+	u32 loops = k->loops;
 
 	k->scope = &scope;
+	if (e->block.is_fn) /* whose break is not the caller's */
+		k->loops = 0;
 	for (u32 i = 0; i < e->block.body->cnt; i++)
 		check_stmt(k, e->block.body->stmts[i]);
 	if (value)
 		check_expr(k, value);
+	k->loops = loops;
 	k->scope = scope.up;
 	e->type = value ? value->type : &type_none;
 	if (value && is_agg_call(value) && !is_poisoned(value))

@@ -118,8 +118,12 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 	*c = *s;
 	mark(&c->span);
 	switch (s->kind) {
-	case S_EXPR: case S_DISCARD: case S_RETURN:
+	case S_EXPR: case S_DISCARD:
 		c->expr = expr_copy(a, s->expr);
+		break;
+	case S_RETURN:
+		c->ret.expr = expr_copy(a, s->ret.expr);
+		c->ret.into = expr_copy(a, s->ret.into);
 		break;
 	case S_ASSIGN:
 		c->assign.target = expr_copy(a, s->assign.target);
@@ -238,8 +242,12 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), void *arg)
 {
 	switch (s->kind) {
-	case S_EXPR: case S_DISCARD: case S_RETURN:
+	case S_EXPR: case S_DISCARD:
 		expr_walk(s->expr, fn, arg);
+		break;
+	case S_RETURN:
+		expr_walk(s->ret.expr, fn, arg);
+		expr_walk(s->ret.into, fn, arg);
 		break;
 	case S_ASSIGN:
 		expr_walk(s->assign.target, fn, arg);

@@ -1,8 +1,10 @@
-/* Macros: a call becomes a copy of the macro's body, with its parameters replaced.
+/* Macros and functions: a call becomes a copy of the body.
  *
  * $x stands for the variable that was passed, @m for the map; a plain name for the whole expression, at each use. Variables of the body get
  * a name of their own for each call, so that they meet none of the caller's. A body touches no maps but those that were passed. Arguments
- * are expanded before they are put in, so a macro that is met while it is being expanded calls itself. */
+ * are expanded before they are put in, so a macro that is met while it is being expanded calls itself.
+ *
+ * A function's parameters and its result are variables with the declared types, and it may use all maps. */
 #include "lang/compile.h"
 
 #include "fn/fn.h"
@@ -25,6 +27,7 @@ struct expansion {
 	struct expr **args;
 	u32 number;
 	u32 via; /* of the spans in its body */
+	bool has_return;
 };
 
 static void expand(struct expr *e, void *arg);
@@ -63,7 +66,7 @@ static const struct macro_param *find_param(const struct macro *m, char kind, co
 
 static const char *local_name(struct expansion *n, const char *name)
 {
-	const struct macro_param *param = find_param(n->m, '$', name);
+	const struct macro_param *param = n->m->is_fn ? NULL : find_param(n->m, '$', name);
 
 	if (param)
 		return n->args[param - n->m->params]->var.name;
@@ -77,6 +80,8 @@ static struct expr *replace_map(struct expansion *n, const struct expr *e)
 	struct expr *copy;
 
 	at.via = n->via;
+	if (n->m->is_fn)
+		return NULL;
 	if (!param) {
 		diag_error(n->x->c->diag, at, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which it was not given", n->m->name, e->map.name);
 		diag_hint(n->x->c->diag, "make it a parameter: macro %s(%s…)", n->m->name, e->map.name);
@@ -143,6 +148,35 @@ static struct expr *replace(const struct expr *e, void *arg)
 	return copy;
 }
 
+static struct expr *var_expr(struct expansion *n, const char *name, struct span at)
+{
+	struct expr *e = arena_new(n->x->c->arena, struct expr);
+
+	*e = (struct expr){ .kind = E_VAR, .span = at };
+	e->var.name = local_name(n, name);
+	return e;
+}
+
+static void declare_return(struct expansion *n, struct stmt *s)
+{
+	struct diag *d = n->x->c->diag;
+
+	if (!n->m->is_fn) {
+		diag_error(d, s->span, E_NOT_ALLOWED_HERE, "a macro cannot return from the probe that uses it");
+		diag_hint(d, "its value is its last expression, without ';'");
+	} else if (n->m->result && !s->ret.expr) {
+		n->has_return = true;
+		diag_error(d, s->span, E_NO_VALUE, "the function %s has to return a value", n->m->name);
+	} else if (!n->m->result && s->ret.expr) {
+		diag_error(d, s->ret.expr->span, E_TYPE_MISMATCH, "the function %s returns no value", n->m->name);
+		diag_hint(d, "declare one: fn %s(…): int64", n->m->name);
+	} else {
+		s->ret.is_fn = n->has_return = true;
+		if (n->m->result)
+			s->ret.into = var_expr(n, "result", s->span);
+	}
+}
+
 static void declare(struct stmt *s, void *arg)
 {
 	struct expansion *n = arg;
@@ -155,10 +189,11 @@ static void declare(struct stmt *s, void *arg)
 		s->for_.name = local_name(n, s->for_.name);
 		break;
 	case S_RETURN:
-		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot return from the probe that uses it");
-		diag_hint(n->x->c->diag, "its value is its last expression, without ';'");
+		declare_return(n, s);
 		break;
 	case S_BREAK: case S_CONTINUE:
+		if (n->m->is_fn)
+			break;
 		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot leave a loop");
 		break;
 	case S_EXPR: case S_ASSIGN: case S_IF: case S_BLOCK: case S_DISCARD: case S_WHILE: case S_UNROLL:
@@ -170,6 +205,8 @@ static void declare(struct stmt *s, void *arg)
 
 static bool arg_fits(const struct macro_param *param, const struct expr *arg)
 {
+	if (param->type)
+		return true;
 	return param->kind == '$' ? arg->kind == E_VAR : param->kind == '@' ? arg->kind == E_MAP && !arg->map.key : true;
 }
 
@@ -216,12 +253,19 @@ static bool check_args(struct expander *x, const struct macro *m, const struct e
 	return true;
 }
 
+static const char *kind_of(const struct macro *m)
+{
+	return m->is_fn ? "function" : "macro";
+}
+
 static bool may_enter(struct expander *x, const struct macro *m, const struct expr *call)
 {
 	vec_for(o, &x->open) {
 		if (*o != m)
 			continue;
-		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the macro %s uses itself", m->name);
+		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the %s %s %s itself", kind_of(m), m->name, m->is_fn ? "calls" : "uses");
+		if (m->is_fn)
+			diag_hint(x->c->diag, "a function is put in at each of its calls: use a loop");
 		return false;
 	}
 	if (x->open.cnt < DEPTH_MAX)
@@ -232,6 +276,42 @@ static bool may_enter(struct expander *x, const struct macro *m, const struct ex
 }
 
 /* ---- expanding ---- */
+
+static struct stmt *let_stmt(struct expansion *n, const char *name, struct span at, struct type_ref *type, struct expr *value)
+{
+	struct stmt *s = arena_new(n->x->c->arena, struct stmt);
+
+	*s = (struct stmt){ .kind = S_LET, .span = at };
+	s->let.name = local_name(n, name);
+	s->let.name_span = at;
+	s->let.type = type;
+	s->let.value = value;
+	return s;
+}
+
+/* { let $result: type; let $a: type = argument; … { body } $result } */
+static struct expr fn_call(struct expansion *n, struct block *body, struct span at)
+{
+	struct arena *a = n->x->c->arena;
+	struct expr e = { .kind = E_BLOCK, .span = at };
+	struct block *b = arena_new(a, struct block);
+	struct stmt *inner = arena_new(a, struct stmt);
+
+	b->span = at;
+	b->stmts = arena_alloc(a, (n->m->param_cnt + 2) * sizeof(*b->stmts));
+	if (n->m->result) {
+		b->stmts[b->cnt++] = let_stmt(n, "result", at, n->m->result, NULL);
+		e.block.value = var_expr(n, "result", at);
+	}
+	for (u32 i = 0; i < n->m->param_cnt; i++)
+		b->stmts[b->cnt++] = let_stmt(n, n->m->params[i].name, n->args[i]->span, n->m->params[i].type, n->args[i]);
+	*inner = (struct stmt){ .kind = S_BLOCK, .span = at };
+	inner->block = body;
+	b->stmts[b->cnt++] = inner;
+	e.block.body = b;
+	e.block.is_fn = true;
+	return e;
+}
 
 static void expand_call(struct expander *x, const struct macro *m, struct expr *e)
 {
@@ -256,6 +336,15 @@ static void expand_call(struct expander *x, const struct macro *m, struct expr *
 	block_walk(body, expand, x);
 	expr_walk(value, expand, x);
 	x->open.cnt--;
+	if (m->is_fn && m->result && !n.has_return) {
+		diag_error(x->c->diag, m->span, E_NO_VALUE, "the function %s has to return a value", m->name);
+		fail(e);
+		return;
+	}
+	if (m->is_fn) {
+		*e = fn_call(&n, body, e->span);
+		return;
+	}
 	if (value && !body->cnt) {
 		*e = *value;
 		return;
@@ -263,6 +352,14 @@ static void expand_call(struct expander *x, const struct macro *m, struct expr *
 	*e = (struct expr){ .kind = E_BLOCK, .span = e->span };
 	e->block.body = body;
 	e->block.value = value;
+}
+
+static bool is_fn_name(const struct script *s, const char *name)
+{
+	vec_for(m, &s->macros)
+		if (m->is_fn && str_eq(m->name, name))
+			return true;
+	return false;
 }
 
 static void expand(struct expr *e, void *arg)
@@ -278,15 +375,19 @@ static void expand(struct expr *e, void *arg)
 	if (m) {
 		expand_call(x, m, e);
 	} else if (is_macro && !fn_find(e->call.name, &suffix)) {
-		diag_error(x->c->diag, e->span, E_ARG_COUNT, "no macro %s takes %u argument%s", e->call.name, e->call.arg_cnt,
-			   e->call.arg_cnt == 1 ? "" : "s");
+		diag_error(x->c->diag, e->span, E_ARG_COUNT, "no %s %s takes %u argument%s", is_fn_name(x->c->script, e->call.name) ? "function" : "macro",
+			   e->call.name, e->call.arg_cnt, e->call.arg_cnt == 1 ? "" : "s");
 		fail(e);
 	}
 }
 
 static bool is_same(const struct macro *a, const struct macro *b)
 {
-	if (!str_eq(a->name, b->name) || a->param_cnt != b->param_cnt)
+	if (!str_eq(a->name, b->name))
+		return false;
+	if (a->is_fn || b->is_fn)
+		return true;
+	if (a->param_cnt != b->param_cnt)
 		return false;
 	for (u32 i = 0; i < a->param_cnt; i++)
 		if (a->params[i].kind != b->params[i].kind)
@@ -303,8 +404,8 @@ static void check_macros(struct compile *c)
 			if (!is_same(o, m))
 				continue;
 			diag_locate(c->diag, o->span, &line, &col);
-			diag_error(c->diag, m->span, E_REDECLARED, "the macro %s is defined twice", m->name);
-			diag_hint(c->diag, "the other one is at line %u, column %u; macros of one name differ in their parameters", line, col);
+			diag_error(c->diag, m->span, E_REDECLARED, "the %s %s is defined twice", kind_of(m), m->name);
+			diag_hint(c->diag, m->is_fn || o->is_fn ? "the other one is at line %u, column %u" : "the other one is at line %u, column %u; macros of one name differ in their parameters", line, col);
 		}
 		for (u32 i = 0; i < m->param_cnt; i++) {
 			const struct fn *fn = m->params[i].kind ? NULL : fn_find(m->params[i].name, &suffix);

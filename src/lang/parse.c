@@ -238,16 +238,7 @@ static void c_definition(struct parser *p)
 	p->lex.cut_short = s.lex.cut_short;
 }
 
-/* fn = "fn" name "(" … ")" ":" type block ; */
-static void unsupported_item(struct parser *p, const char *what)
-{
-	parse_advance(p);
-	parse_unsupported(p, p->tok.span, what);
-	parse_skip_to_block_end(p);
-	unread(p);
-}
-
-/* ---- macros ---- */
+/* ---- macros and functions ---- */
 
 /* marg = "$" name | "@" name | name ; */
 static bool macro_param(struct parser *p, struct macro_param *param)
@@ -265,21 +256,43 @@ static bool macro_param(struct parser *p, struct macro_param *param)
 	return true;
 }
 
+/* farg = "$" name ":" type ; */
+static bool fn_param(struct parser *p, struct macro_param *param)
+{
+	*param = (struct macro_param){ .span = p->tok.span, .name = p->tok.text, .kind = '$' };
+	if (p->tok.kind != TOK_VAR) {
+		if (parse_expected(p, "a parameter"))
+			diag_hint(p->diag, "fn name($a: int64, $b: string[16]): int64 { … }");
+		return false;
+	}
+	parse_advance(p);
+	if (!parse_expect(p, TOK_COLON, "and a type after the parameter"))
+		return false;
+	param->type = parse_type(p);
+	return param->type != NULL;
+}
+
+static bool is_void(const struct type_ref *t)
+{
+	return t->name && !*t->keyword && str_eq(t->name, "void") && !t->suffix_cnt;
+}
+
 static bool macro_head(struct parser *p, struct macro *m)
 {
+	const char *what = m->is_fn ? "function" : "macro";
 	vec(struct macro_param) params = {};
 
 	parse_advance(p);
 	m->name = p->tok.text;
 	m->span = p->tok.span;
 	parse_advance(p);
-	if (!parse_expect(p, TOK_LPAREN, "after the macro's name"))
+	if (!parse_expect(p, TOK_LPAREN, arena_printf(p->arena, "after the %s's name", what)))
 		return false;
 	if (p->tok.kind != TOK_RPAREN) {
 		do {
 			struct macro_param param;
 
-			if (!macro_param(p, &param))
+			if (m->is_fn ? !fn_param(p, &param) : !macro_param(p, &param))
 				return false;
 			vec_for(o, &params) {
 				if (o->kind == param.kind && str_eq(o->name, param.name)) {
@@ -294,16 +307,24 @@ static bool macro_head(struct parser *p, struct macro *m)
 	m->param_cnt = params.cnt;
 	if (!parse_expect(p, TOK_RPAREN, "after the parameters"))
 		return false;
+	if (m->is_fn && parse_accept(p, TOK_COLON)) {
+		m->result = parse_type(p);
+		if (!m->result)
+			return false;
+		if (is_void(m->result))
+			m->result = NULL;
+	}
 	if (p->tok.kind == TOK_LBRACE)
 		return true;
-	parse_expected(p, "'{' to begin the macro's body");
+	parse_expected(p, arena_printf(p->arena, "'{' to begin the %s's body", what));
 	return false;
 }
 
-/* macro = "macro" name "(" [ marg { "," marg } ] ")" block ; */
-static void macro(struct parser *p)
+/* macro = "macro" name "(" [ marg { "," marg } ] ")" block ;
+ * fn = "fn" name "(" [ farg { "," farg } ] ")" [ ":" type ] block ; */
+static void macro(struct parser *p, bool is_fn)
 {
-	struct macro m = {};
+	struct macro m = { .is_fn = is_fn };
 
 	parse_advance(p);
 	if (!macro_head(p, &m)) {
@@ -312,7 +333,8 @@ static void macro(struct parser *p)
 		return;
 	}
 	m.body = parse_block(p);
-	m.value = parse_take_value(p, m.body);
+	if (!is_fn)
+		m.value = parse_take_value(p, m.body);
 	avec_push(p->arena, &p->script->macros, m);
 }
 
@@ -579,9 +601,9 @@ static void item(struct parser *p)
 	else if (word_at(p, "import", &after) && byte_at(p, after) == '"')
 		parse_import(p);
 	else if (word_at(p, "macro", &after) && isalpha(byte_at(p, after)))
-		macro(p);
+		macro(p, false);
 	else if (word_at(p, "fn", &after) && isalpha(byte_at(p, after)))
-		unsupported_item(p, "functions (fn) are");
+		macro(p, true);
 	else if (word_at(p, "let", &after))
 		map_decl_item(p);
 	else

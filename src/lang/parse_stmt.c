@@ -354,8 +354,8 @@ static bool return_stmt(struct parser *p, struct stmt **out)
 
 	parse_advance(p);
 	if (p->tok.kind != TOK_SEMI && p->tok.kind != TOK_RBRACE) {
-		s->expr = parse_expr(p);
-		if (!s->expr)
+		s->ret.expr = parse_expr(p);
+		if (!s->ret.expr)
 			return false;
 	}
 	s->span = span_join(s->span, p->prev);

@@ -347,8 +347,11 @@ static void stmt(struct printer *p, const struct stmt *s)
 	place(p, s->span);
 	p->depth++;
 	switch (s->kind) {
-	case S_EXPR: case S_RETURN: case S_DISCARD:
+	case S_EXPR: case S_DISCARD:
 		expr(p, s->expr);
+		break;
+	case S_RETURN:
+		expr(p, s->ret.expr);
 		break;
 	case S_ASSIGN:
 		expr(p, s->assign.target);
