@@ -18,7 +18,8 @@
 	X(tracepoint) \
 	X(uprobe) \
 	X(uretprobe) \
-	X(usdt)
+	X(usdt) \
+	X(watchpoint)
 
 #define DECLARE(name) extern const struct provider provider_##name;
 PROVIDERS(DECLARE)

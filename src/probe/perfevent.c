@@ -1,9 +1,16 @@
 /* software and hardware: events that the kernel or the CPU counts; the program runs each time the count reaches the period.
- * site.num is the period, site.variant the row of the table. */
+ * site.num is the period, site.target the event's name.
+ *
+ * Besides the names that all machines share, hardware events can be those of caches, numbers (rNNN) and whatever the processor's counting units have: see
+ * kern/pmu.h. */
+#include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/glob.h"
+#include "kern/pmu.h"
 #include "kern/uapi.h"
 #include "probe/probe.h"
 
@@ -42,7 +49,37 @@ static const struct event hardware_events[] = {
 	{ "ref-cycles", NULL, PERF_COUNT_HW_REF_CPU_CYCLES, 1000000 },
 };
 
+/* Caches of the processor, with the names that perf(1) gives them: L1-dcache-loads, L1-dcache-load-misses, … */
+static const struct {
+	const char *name;
+	u32 id;
+	const char *ops; /* those that make sense: r, w, p */
+} caches[] = {
+	{ "L1-dcache", PERF_COUNT_HW_CACHE_L1D, "rwp" }, { "L1-icache", PERF_COUNT_HW_CACHE_L1I, "rp" },
+	{ "LLC", PERF_COUNT_HW_CACHE_LL, "rwp" },        { "branch", PERF_COUNT_HW_CACHE_BPU, "r" },
+	{ "dTLB", PERF_COUNT_HW_CACHE_DTLB, "rwp" },     { "iTLB", PERF_COUNT_HW_CACHE_ITLB, "r" },
+	{ "node", PERF_COUNT_HW_CACHE_NODE, "rwp" },
+};
+
+static const struct {
+	char letter;
+	u32 id;
+	const char *accesses, *misses;
+} cache_ops[] = {
+	{ 'r', PERF_COUNT_HW_CACHE_OP_READ, "loads", "load-misses" },
+	{ 'w', PERF_COUNT_HW_CACHE_OP_WRITE, "stores", "store-misses" },
+	{ 'p', PERF_COUNT_HW_CACHE_OP_PREFETCH, "prefetches", "prefetch-misses" },
+};
+#define CACHE_PERIOD 1000000
+#define PMU_PERIOD 1000000
+
 extern const struct provider provider_software, provider_hardware;
+
+/* An event as perf_event_open(2) wants it. */
+struct found {
+	struct pmu_event ev;
+	u64 period;
+};
 
 static const struct event *table(const struct provider *p, u32 *cnt)
 {
@@ -52,15 +89,114 @@ static const struct event *table(const struct provider *p, u32 *cnt)
 	return is_sw ? software_events : hardware_events;
 }
 
-static const struct event *find_event(const struct provider *p, const char *name)
+/* Calls fn with the name of each cache event, until it returns true. */
+static bool each_cache(bool (*fn)(void *arg, const char *name, u64 config), void *arg)
 {
-	u32 cnt;
-	const struct event *ev = table(p, &cnt);
+	char name[64];
 
-	for (u32 i = 0; i < cnt; i++)
-		if (str_eq(ev[i].name, name) || (ev[i].alias && str_eq(ev[i].alias, name)))
-			return &ev[i];
-	return NULL;
+	for (u32 i = 0; i < ARRAY_CNT(caches); i++) {
+		for (u32 k = 0; k < ARRAY_CNT(cache_ops); k++) {
+			if (!strchr(caches[i].ops, cache_ops[k].letter))
+				continue;
+			for (u32 missed = 0; missed < 2; missed++) {
+				snprintf(name, sizeof(name), "%s-%s", caches[i].name, missed ? cache_ops[k].misses : cache_ops[k].accesses);
+				if (fn(arg, name,
+				       caches[i].id | cache_ops[k].id << 8 |
+					       (u64)(missed ? PERF_COUNT_HW_CACHE_RESULT_MISS : PERF_COUNT_HW_CACHE_RESULT_ACCESS) << 16))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+struct search {
+	const char *name;
+	u64 config;
+	char *pmu; /* malloc'ed */
+};
+
+static bool is_cache(void *arg, const char *name, u64 config)
+{
+	struct search *s = arg;
+
+	s->config = config;
+	return str_eq(s->name, name);
+}
+
+/* rNNN: an event by its number, as the processor's manual has it. */
+static bool read_raw(const char *name, u64 *config)
+{
+	char *end;
+
+	if (name[0] != 'r' || !isxdigit((u8)name[1]))
+		return false;
+	*config = strtoull(name + 1, &end, 16);
+	return !*end && end - name <= 17;
+}
+
+static void match_pmu(void *arg, const char *pmu, const char *name)
+{
+	struct search *s = arg;
+
+	if (!s->pmu && str_eq(s->name, name))
+		s->pmu = xstrdup(pmu);
+}
+
+/* "cpu/event=0x3c,umask=1/": *terms is malloc'ed, and the unit's name in front of it. */
+static bool split_pmu(const char *name, char **pmu, char **terms)
+{
+	size_t len = strlen(name);
+	const char *slash = strchr(name, '/');
+
+	if (!slash || len < 2 || name[len - 1] != '/' || slash == name + len - 1)
+		return false;
+	*pmu = xstrdup(name);
+	(*pmu)[slash - name] = 0;
+	*terms = *pmu + (slash - name) + 1;
+	(*pmu)[len - 1] = 0;
+	return true;
+}
+
+/* 0, or -ENOENT: no event has this name; *why may say more. */
+static int find_event(const struct provider *p, const char *name, struct found *f, struct sbuf *why)
+{
+	struct search s = { .name = name };
+	char *pmu, *terms;
+	const struct event *ev;
+	u32 cnt;
+	int err;
+
+	ev = table(p, &cnt);
+	for (u32 i = 0; i < cnt; i++) {
+		if (str_eq(ev[i].name, name) || (ev[i].alias && str_eq(ev[i].alias, name))) {
+			*f = (struct found){ { p == &provider_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE, { ev[i].config } }, ev[i].period };
+			return 0;
+		}
+	}
+	if (p == &provider_software)
+		return -ENOENT;
+	if (each_cache(is_cache, &s)) {
+		*f = (struct found){ { PERF_TYPE_HW_CACHE, { s.config } }, CACHE_PERIOD };
+		return 0;
+	}
+	f->period = PMU_PERIOD;
+	if (read_raw(name, &s.config)) {
+		f->ev = (struct pmu_event){ PERF_TYPE_RAW, { s.config } };
+		return 0;
+	}
+	if (split_pmu(name, &pmu, &terms)) {
+		err = pmu_resolve(PMU_ROOT, pmu, terms, &f->ev, why);
+		free(pmu);
+		return err;
+	}
+	/* A name alone is that of the first unit which has it. */
+	pmu_each(PMU_ROOT, match_pmu, &s);
+	if (!s.pmu)
+		return -ENOENT;
+	err = pmu_resolve(PMU_ROOT, s.pmu, name, &f->ev, why);
+	free(s.pmu);
+	return err;
 }
 
 /* A count may be left out, also behind its colon. */
@@ -69,66 +205,128 @@ static bool has_count(const struct attach_point *ap)
 	return ap->part_cnt == 3 && *ap->parts[2];
 }
 
+struct names {
+	struct arena *arena;
+	vec(const char *) all;
+};
+
+static bool add_cache(void *arg, const char *name, u64 config)
+{
+	struct names *n = arg;
+
+	(void)config;
+	avec_push(n->arena, &n->all, arena_strdup(n->arena, name));
+	return false;
+}
+
+static void unknown_event(struct diag *d, const struct provider *p, const struct attach_point *ap, const char *why)
+{
+	struct names n = { .arena = d->arena };
+	const char *near;
+	u32 cnt;
+	const struct event *ev = table(p, &cnt);
+
+	diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a %s probe%s%s", *ap->parts[1] ? ap->parts[1] : "\"\"", p->name, *why ? ": " : "", why);
+	for (u32 i = 0; i < cnt; i++) {
+		avec_push(n.arena, &n.all, ev[i].name);
+		if (ev[i].alias)
+			avec_push(n.arena, &n.all, ev[i].alias);
+	}
+	if (p == &provider_hardware)
+		each_cache(add_cache, &n);
+	near = nearest_name(ap->parts[1], n.all.at, n.all.cnt);
+	if (near)
+		diag_hint(d, "did you mean %s:%s?", p->name, near);
+	else
+		diag_hint(d, "list them with -l '%s:*'", p->name);
+}
+
 static bool parse(struct diag *d, const struct attach_point *ap)
 {
 	const struct provider *p = provider_find(ap->parts[0]);
+	struct sbuf why = {};
+	struct found f;
+	bool ok = false;
 	u64 n;
 
 	if (!probe_part_cnt(d, ap, 1, 2))
 		return false;
 	if (has_wildcard(ap->parts[1])) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "wildcards are not allowed for %s probe type", p->name);
+		diag_hint(d, "list the events with -l '%s:%s'", p->name, ap->parts[1]);
 		return false;
 	}
-	if (!find_event(p, ap->parts[1])) {
-		const char *names[2 * ARRAY_CNT(software_events)], *near;
-		u32 cnt, n_names = 0;
-		const struct event *ev = table(p, &cnt);
-
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a %s probe", *ap->parts[1] ? ap->parts[1] : "\"\"", p->name);
-		for (u32 i = 0; i < cnt; i++) {
-			names[n_names++] = ev[i].name;
-			if (ev[i].alias)
-				names[n_names++] = ev[i].alias;
-		}
-		near = nearest_name(ap->parts[1], names, n_names);
-		if (near)
-			diag_hint(d, "did you mean %s:%s?", p->name, near);
-		else
-			diag_hint(d, "list them with -l '%s:*'", p->name);
-		return false;
-	}
-	if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n) || !n || n > ~0ull >> 1)) {
+	if (find_event(p, ap->parts[1], &f, &why)) {
+		unknown_event(d, p, ap, sbuf_str(&why));
+	} else if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n) || !n || n > ~0ull >> 1)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a count of events", ap->parts[2]);
-		return false;
+	} else {
+		ok = true;
 	}
-	return true;
+	sbuf_release(&why);
+	return ok;
+}
+
+struct listing {
+	struct site_sink *sink;
+	const struct provider *p;
+	const char *pattern; /* NULL: all */
+};
+
+static void list_one(struct listing *l, const char *name, const char *alias)
+{
+	if (!l->pattern || glob_match(l->pattern, name) || (alias && glob_match(l->pattern, alias)))
+		l->sink->add(l->sink, arena_printf(l->sink->arena, "%s:%s:", l->p->name, name));
+}
+
+static bool list_cache(void *arg, const char *name, u64 config)
+{
+	(void)config;
+	list_one(arg, name, NULL);
+	return false;
+}
+
+static void list_pmu(void *arg, const char *pmu, const char *name)
+{
+	struct listing *l = arg;
+
+	list_one(l, arena_printf(l->sink->arena, "%s/%s/", pmu, name), name);
+}
+
+static int list(struct site_sink *sink, const struct provider *p, const struct attach_point *ap)
+{
+	struct listing l = { sink, p, ap->part_cnt < 2 ? NULL : ap->parts[1] };
+	u32 cnt;
+	const struct event *ev = table(p, &cnt);
+
+	for (u32 i = 0; i < cnt; i++)
+		list_one(&l, ev[i].name, ev[i].alias);
+	if (p == &provider_hardware) {
+		each_cache(list_cache, &l);
+		pmu_each(PMU_ROOT, list_pmu, &l);
+	}
+	return 0;
 }
 
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
 	const struct provider *p = provider_find(ap->parts[0]);
-	const struct event *ev;
+	struct sbuf why = {};
+	struct found f = {};
 	struct site *s;
 	u64 n = 0;
-	u32 cnt;
 
 	(void)d;
-	if (!sink->c) {
-		ev = table(p, &cnt);
-		for (u32 i = 0; i < cnt; i++)
-			if (ap->part_cnt < 2 || glob_match(ap->parts[1], ev[i].name) ||
-			    (ev[i].alias && glob_match(ap->parts[1], ev[i].alias)))
-				sink->add(sink, arena_printf(sink->arena, "%s:%s:", p->name, ev[i].name));
-		return 0;
-	}
-	ev = find_event(p, ap->parts[1]);
+	if (!sink->c)
+		return list(sink, p, ap);
+	find_event(p, ap->parts[1], &f, &why); /* parse() has seen that there is one */
+	sbuf_release(&why);
 	if (has_count(ap) && probe_number(ap->parts[2], &n))
 		s = sink->add(sink, arena_printf(sink->arena, "%s:%s:%llu", p->name, ap->parts[1], (unsigned long long)n));
 	else
 		s = sink->add(sink, arena_printf(sink->arena, "%s:%s", p->name, ap->parts[1]));
-	s->num = n ? n : ev->period;
-	s->variant = ev - table(p, &cnt);
+	s->num = n ? n : f.period;
+	s->target = ap->parts[1];
 	return 0;
 }
 
@@ -139,31 +337,43 @@ static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr,
 	return 0;
 }
 
+static const char *hint_of(const struct provider *p, int err)
+{
+	if (p != &provider_hardware)
+		return NULL;
+	switch (-err) {
+	case ENOENT: case EOPNOTSUPP: case ENODEV: case ENXIO:
+		return pmu_has_core(PMU_ROOT) ? "this machine's processor does not count that event" :
+						"this machine has no hardware counters; a virtual machine often has none";
+	case EINVAL:
+		return "this unit may only count, and not interrupt; or its event needs other terms";
+	}
+	return NULL;
+}
+
 static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	bool is_sw = u->provider == &provider_software;
-	const struct event *ev;
-	u32 done = 0, cnt;
+	u32 done = 0;
 
-	ev = table(u->provider, &cnt);
 	for (u32 i = 0; i < u->site_cnt; i++) {
 		struct site *s = unit_site(ctx, u, i);
-		struct perf_event_attr pe = {
-			.type = is_sw ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE,
-			.config = ev[s->variant].config,
-			.sample_period = s->num,
-		};
-		const char *hint = NULL;
-		int err;
+		struct sbuf why = {};
+		struct found f = {};
+		struct perf_event_attr pe = {};
+		int err = find_event(u->provider, s->target, &f, &why);
 
-		err = probe_perf_attach_all(ctx, &pe, prog_fd, u->site_first + i);
-		if (!err) {
+		pe.type = f.ev.type;
+		pe.config = f.ev.config[0];
+		pe.config1 = f.ev.config[1];
+		pe.config2 = f.ev.config[2];
+		pe.sample_period = s->num;
+		if (!err)
+			err = probe_perf_attach_all(ctx, &pe, prog_fd, u->site_first + i);
+		if (err)
+			probe_attach_failed(ctx, s, err, "cannot open the perf event", hint_of(u->provider, err));
+		else
 			done++;
-			continue;
-		}
-		if (!is_sw && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
-			hint = "this machine does not count that event (a virtual machine often has no hardware counters)";
-		probe_attach_failed(ctx, s, err, "cannot open the perf event", hint);
+		sbuf_release(&why);
 	}
 	return done;
 }
@@ -187,7 +397,8 @@ const struct provider provider_hardware = {
 	.name = "hardware",
 	.alias = "h",
 	.spec = "hardware:EVENT[:COUNT]",
-	.doc = "Runs after every COUNT events that the CPU counts: cache-misses, cpu-cycles, ….",
+	.doc = "Runs after every COUNT events that the CPU counts. EVENT is cache-misses, cpu-cycles, …; a cache's, L1-dcache-load-misses, …; rNNN, a number from the "
+	       "processor's manual; or PMU/NAME/ or PMU/TERM=VALUE,…/ with what /sys/bus/event_source/devices has (in quotes if there is a comma).",
 	.example = "hardware:cache-misses:1000000 { @[comm] = count(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL,
 	.ctx_struct = "bpf_perf_event_data",

@@ -650,6 +650,22 @@ static bool has_pmu(void)
 	return fd >= 0;
 }
 
+static bool has_breakpoint(void)
+{
+	static long watched;
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+	    .size = sizeof(attr),
+	    .bp_addr = (uintptr_t)&watched,
+	    .bp_len = sizeof(watched),
+	    .bp_type = 2 /* written */,
+	    .disabled = 1};
+	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /*
  * Some systems forbid fentry while they allow other programs. A load whose
  * target is no function fails everywhere, but where they are forbidden with
@@ -708,6 +724,7 @@ static const struct need {
     {"inject", "function error injection", has_inject, NULL},
     {"btf", "kernel BTF", has_btf, NULL},
     {"pmu", "a hardware PMU", has_pmu, NULL},
+    {"breakpoint", "hardware breakpoints", has_breakpoint, NULL},
     {"smp", "more than one processor", has_smp, NULL},
     {"qemu", "a lab guest", in_guest, NULL},
     {"host", "the host", on_host, NULL},

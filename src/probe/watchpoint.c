@@ -1,0 +1,193 @@
+/* watchpoint: the processor's debug registers watch a few bytes of memory, and the program runs when these are read, written or executed. There
+ * are four of them in a CPU (x86, arm64: mostly), and debuggers use the same.
+ *
+ * site.addr is the address, site.num the length, site.variant the mode (HW_BREAKPOINT_…). With -p or -c the threads of that process are watched, new ones
+ * too; else every CPU, whatever runs there, which is for addresses of the kernel. */
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+
+#include "base/glob.h"
+#include "kern/uapi.h"
+#include "probe/probe.h"
+
+/* What the processor can watch for. */
+#if defined(__x86_64__)
+static const char *const modes[] = { "rw", "w", "x" };
+#elif defined(__aarch64__)
+static const char *const modes[] = { "r", "w", "rw", "x" };
+#elif defined(__powerpc64__)
+static const char *const modes[] = { "r", "w", "rw" };
+#else
+static const char *const modes[] = {};
+#endif
+
+/* "wr" → "rw". False: a letter that is no mode, or twice the same. */
+static bool read_mode(const char *text, char mode[4], u32 *bits)
+{
+	static const char letters[] = "rwx";
+	static const u32 bit_of[] = { HW_BREAKPOINT_R, HW_BREAKPOINT_W, HW_BREAKPOINT_X };
+	u32 n = 0;
+
+	*bits = 0;
+	for (const char *p = text; *p; p++) {
+		const char *at = strchr(letters, *p);
+
+		if (!at || *bits & bit_of[at - letters])
+			return false;
+		*bits |= bit_of[at - letters];
+	}
+	for (u32 i = 0; i < 3; i++)
+		if (*bits & bit_of[i])
+			mode[n++] = letters[i];
+	mode[n] = 0;
+	return *bits != 0;
+}
+
+static bool is_available(const char *mode)
+{
+	for (u32 i = 0; i < ARRAY_CNT(modes); i++)
+		if (str_eq(modes[i], mode))
+			return true;
+	return false;
+}
+
+static bool check_mode(struct diag *d, const struct attach_point *ap)
+{
+	struct sbuf all = {};
+	char mode[4];
+	u32 bits;
+
+	if (!read_mode(ap->parts[3], mode, &bits)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a mode of watchpoints", *ap->parts[3] ? ap->parts[3] : "\"\"");
+		diag_hint(d, "it is made of r (read), w (written) and x (executed), each at most once");
+		return false;
+	}
+	if (is_available(mode))
+		return true;
+	for (u32 i = 0; i < ARRAY_CNT(modes); i++)
+		sbuf_printf(&all, "%s%s", i ? i + 1 == ARRAY_CNT(modes) ? " and " : ", " : "", modes[i]);
+	if (all.len) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "this processor cannot watch for %s alone", mode);
+		diag_hint(d, "the modes that it has are %s", sbuf_str(&all));
+	} else {
+		diag_error(d, ap->span, E_ATTACH_POINT, "watchpoints are not supported on this processor");
+	}
+	sbuf_release(&all);
+	return false;
+}
+
+static bool parse(struct diag *d, const struct attach_point *ap)
+{
+	u64 addr, len;
+	char mode[4];
+	u32 bits;
+
+	/* What versions before 0.25 had. */
+	if (ap->part_cnt > 1 && strstr(ap->parts[1], "+arg")) {
+		diag_error(d, ap->span, E_UNSUPPORTED, "watchpoints on the argument of a function are not supported");
+		diag_hint(d, "find the address with a uprobe of the function, then watch it: watchpoint:ADDRESS:LENGTH:MODE");
+		return false;
+	}
+	if (!probe_part_cnt(d, ap, 3, 3))
+		return false;
+	if (!probe_number(ap->parts[1], &addr)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not an address", *ap->parts[1] ? ap->parts[1] : "\"\"");
+		diag_hint(d, "an address is a number, such as 0x10000000; those of the kernel's variables are in /proc/kallsyms");
+		return false;
+	}
+	if (!probe_number(ap->parts[2], &len) || (len != 1 && len != 2 && len != 4 && len != 8)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "the length of a watchpoint is 1, 2, 4 or 8 bytes, not %s", *ap->parts[2] ? ap->parts[2] : "\"\"");
+		return false;
+	}
+	if (!check_mode(d, ap))
+		return false;
+	read_mode(ap->parts[3], mode, &bits);
+	if (bits & HW_BREAKPOINT_X ? len != sizeof(long) : addr % len != 0) {
+		diag_error(d, ap->span, E_ATTACH_POINT,
+			   bits & HW_BREAKPOINT_X ? "the length of a watchpoint for executed code is %llu" : "the address of a watchpoint must be a multiple of its length, %llu",
+			   bits & HW_BREAKPOINT_X ? (unsigned long long)sizeof(long) : (unsigned long long)len);
+		return false;
+	}
+	return true;
+}
+
+static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
+{
+	char mode[4];
+	struct site *s;
+	u64 addr, len;
+	u32 bits;
+
+	(void)d;
+	/* Every address could be listed: none is. */
+	if (!sink->c || !probe_number(ap->parts[1], &addr) || !probe_number(ap->parts[2], &len) || !read_mode(ap->parts[3], mode, &bits))
+		return 0;
+	s = sink->add(sink, arena_printf(sink->arena, "watchpoint:%llu:%llu:%s", (unsigned long long)addr, (unsigned long long)len, mode));
+	s->addr = addr;
+	s->num = len;
+	s->variant = bits;
+	return 0;
+}
+
+static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+{
+	(void)c, (void)u, (void)d;
+	attr->type = BPF_PROG_TYPE_PERF_EVENT;
+	return 0;
+}
+
+static const char *hint_of(int err)
+{
+	switch (-err) {
+	case ENOSPC:
+		return "all debug registers of the processor are in use: x86 has four, which other watchpoints and debuggers share";
+	case ENOENT: case EOPNOTSUPP: case ENODEV: case ENOSYS:
+		return "this kernel or machine has no hardware breakpoints";
+	case EINVAL:
+		return "the address may be out of range";
+	}
+	return NULL;
+}
+
+static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	u32 done = 0;
+
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		struct site *s = unit_site(ctx, u, i);
+		struct perf_event_attr ev = {
+			.type = PERF_TYPE_BREAKPOINT,
+			.bp_addr = s->addr,
+			.bp_len = s->num,
+			.bp_type = s->variant,
+			.sample_period = 1,
+			/* The command of -c is still a copy of ours, with other things at that address. */
+			.disabled = ctx->c->target->child_pid != 0,
+			.enable_on_exec = ctx->c->target->child_pid != 0,
+		};
+		int err = probe_perf_attach_all(ctx, &ev, prog_fd, u->site_first + i);
+
+		if (err)
+			probe_attach_failed(ctx, s, err, "cannot set the watchpoint", hint_of(err));
+		else
+			done++;
+	}
+	return done;
+}
+
+const struct provider provider_watchpoint = {
+	.name = "watchpoint",
+	.alias = "w",
+	.spec = "watchpoint:ADDRESS:LENGTH:MODE",
+	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c: in that process, all its threads; "
+	       "else on every CPU, for addresses of the kernel.",
+	.example = "watchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
+	.ctx_struct = "bpf_perf_event_data",
+	.parse = parse,
+	.expand = expand,
+	.lower_reg = probe_regs_reg,
+	.attr = attr,
+	.attach = attach,
+};
