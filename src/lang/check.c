@@ -253,7 +253,7 @@ void check_var_read(struct check *k, struct expr *e)
 			names[i] = k->unit->vars.at[i]->name;
 		check_fail(k, e, E_UNDEFINED_VARIABLE, "Undefined or undeclared variable: $%s", as_written(e->var.name));
 		near = nearest_name(e->var.name, names, cnt);
-		if (near)
+		if (near && !str_eq(near, e->var.name))
 			diag_hint(k->c->diag, "did you mean $%s?", near);
 		else
 			diag_hint(k->c->diag, "assign to it before it is read: $%s = …", as_written(e->var.name));
@@ -262,6 +262,8 @@ void check_var_read(struct check *k, struct expr *e)
 	v->is_read = true;
 	e->var.var = v;
 	touch(k, v);
+	if (!v->type && k->is_last)
+		v->type = &type_s64; /* nothing is ever assigned to it */
 	if (!v->is_assigned && k->is_last)
 		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
 	e->type = v->type ? v->type : &type_s64;
@@ -284,12 +286,17 @@ static void check_storable(struct check *k, struct expr *value)
 		check_fail(k, value, E_NO_VALUE, "this has no value that could be assigned");
 }
 
-/* A number in the script that a variable of declared type cannot hold is a mistake; others are cut as by a cast. */
+/* A number or a text in the script that a variable of declared type cannot hold is a mistake; other values are cut. */
 static void check_literal_fits(struct check *k, const struct var *v, struct expr *value)
 {
 	u32 bits = v->type ? 8 * v->type->size : 0;
 	u64 n = value->num.value;
 
+	if (v->is_fixed && v->type->kind == T_STRING && value->kind == E_STR && value->str.len >= v->type->size) {
+		check_fail(k, value, E_BAD_LITERAL, "this text does not fit $%s, which is of type %s", as_written(v->name), type_str(check_arena(k), v->type));
+		diag_hint(k->c->diag, "it has %u characters, and needs room for one more", value->str.len);
+		return;
+	}
 	if (!v->is_fixed || v->type->kind != T_INT || value->kind != E_INT)
 		return;
 	if (v->type->is_signed ? (value->num.negative ? -n <= 1ull << (bits - 1) : n < 1ull << (bits - 1))

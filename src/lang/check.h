@@ -76,6 +76,10 @@ const struct type *type_settle_deep(struct arena *a, const struct type *t);
 /* Warns if values of type t are joined to a type that does not hold all of them: uint64 in int64. */
 void check_sign(struct check *k, const struct type *whole, const struct type *t, struct span at);
 
+/* The type of a checked expression, as sizeof and its like see it: a literal has its own size, a variable or map that holds nothing but
+ * literals is 64 bits wide. */
+const struct type *type_in_question(struct check *k, const struct expr *e);
+
 /* Reports and poisons. */
 void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void expr_become_int(struct expr *e, u64 value, bool negative);

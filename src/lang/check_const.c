@@ -26,18 +26,13 @@ struct expr *check_keep(struct check *k, const struct expr *e)
 
 /* ---- questions about a type ---- */
 
-/* The type that sizeof and its like are about; type_error was reported. A variable or map that holds nothing but literals is 64 bits wide. */
+/* The type that sizeof and its like are about; type_error was reported. */
 static const struct type *subject(struct check *k, struct expr *e)
 {
-	const struct type *t;
-
 	if (e->of.ref)
 		return type_complete(check_type_ref(k, e->of.ref));
 	check_expr(k, e->of.a);
-	t = e->of.a->type;
-	if (t->kind == T_INT && t->is_flexible)
-		return expr_is_int(e->of.a) ? type_int(t->size, true) : &type_s64;
-	return type_complete(type_settle_deep(check_arena(k), t));
+	return is_poisoned(e->of.a) ? &type_error : type_complete(type_in_question(k, e->of.a));
 }
 
 void check_sizeof(struct check *k, struct expr *e)

@@ -469,7 +469,7 @@ static void check_field(struct check *k, struct expr *e)
 			for (n = 0; n < t->member_cnt && !str_eq(t->members[n].name, e->field.name);)
 				n++;
 			if (n == t->member_cnt) {
-				check_fail(k, e, E_UNKNOWN_FIELD, "the record %s has no field named '%s'", type_str(check_arena(k), t), e->field.name);
+				check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", type_str(check_arena(k), t), e->field.name);
 				check_suggest_field(k, t, e->field.name);
 				return;
 			}

@@ -169,13 +169,26 @@ static enum addr_space default_space(const struct check *k)
 	return k->unit->provider->as;
 }
 
+const struct type *type_in_question(struct check *k, const struct expr *e)
+{
+	const struct type **elems;
+
+	if (e->kind == E_TUPLE) {
+		elems = arena_alloc(check_arena(k), e->tuple.cnt * sizeof(*elems));
+		for (u32 i = 0; i < e->tuple.cnt; i++)
+			elems[i] = type_in_question(k, e->tuple.elems[i]);
+		return type_tuple(check_arena(k), elems, e->tuple.names, e->tuple.cnt);
+	}
+	if (e->type->kind == T_INT && e->type->is_flexible && expr_is_int(e))
+		return type_int(e->type->size, true);
+	return type_settle_deep(check_arena(k), e->type);
+}
+
 /* typeof(expression), which is not executed. */
 static const struct type *type_of_expr(struct check *k, struct expr *e)
 {
 	check_expr(k, e);
-	if (e->type->kind == T_INT && e->type->is_flexible)
-		return expr_is_int(e) ? type_int(e->type->size, true) : &type_s64;
-	return type_settle_deep(check_arena(k), e->type);
+	return is_poisoned(e) ? &type_error : type_in_question(k, e);
 }
 
 /* Names of types whose size is written as that of an array. */
@@ -308,7 +321,7 @@ static bool can_cast(const struct type *from, const struct type *to)
 	if (is_number(from) && is_number_array(to))
 		return array_fits(from, to);
 	if (is_number_array(from) && is_number(to))
-		return array_fits(to, from);
+		return from->size == to->size && to->kind != T_BOOL;
 	if (from->kind == T_STRING && to->kind == T_ARRAY)
 		return to->elem->kind == T_INT && to->elem->size == 1 && to->cnt == from->size;
 	if (from->kind == T_STRING && to->kind == T_STRING)
@@ -342,7 +355,7 @@ void check_cast(struct check *k, struct expr *e)
 		return;
 	}
 	from = a->type;
-	to = resolve(k, e->cast.to, type_settle(from));
+	to = resolve(k, e->cast.to, type_in_question(k, a));
 	if (to->kind == T_ERROR) {
 		e->type = &type_error;
 		return;

@@ -302,15 +302,15 @@ void type_print(const struct type *t, struct sbuf *out)
 		sbuf_printf(out, "%s %s", t->is_union ? "union" : "struct", *t->name ? t->name : "(anonymous)");
 		return;
 	case T_TUPLE:
-		sbuf_putc(out, '(');
+		sbuf_puts(out, type_is_record(t) ? "record { " : "(");
 		for (u32 i = 0; i < t->member_cnt; i++) {
 			if (i)
-				sbuf_putc(out, ',');
+				sbuf_puts(out, type_is_record(t) ? ", " : ",");
 			if (t->members[i].name)
-				sbuf_printf(out, "%s=", t->members[i].name);
+				sbuf_printf(out, ".%s = ", t->members[i].name);
 			type_print(t->members[i].type, out);
 		}
-		sbuf_putc(out, ')');
+		sbuf_puts(out, type_is_record(t) ? " }" : ")");
 		return;
 	case T_SITE:
 		sbuf_puts(out, t->show == SITE_PROBE ? "probe" : "func");
