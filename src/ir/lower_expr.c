@@ -505,6 +505,26 @@ static struct val lower_binary(struct lower *l, struct expr *e)
 	return val_reg(lower_arith(l, e->binary.op, x, y, e->span));
 }
 
+static vreg lower_address(struct lower *l, struct expr *a)
+{
+	u32 slot = ir_slot_new_at(l->b.f, 8, 8, SLOT_IN_SCRATCH);
+	struct map *m = a->kind == E_MAP ? a->map.map : NULL;
+	vreg p, at;
+
+	if (!m)
+		p = lower_var_mem(l, a->var.var).base;
+	else if (!m->has_key)
+		p = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off);
+	else if (a->map.key)
+		p = lower_map_lookup(l, m, lower_map_key(l, a));
+	else
+		p = ir_map(&l->b, m->image_map);
+	/* In and out of memory of which the verifier knows nothing, it becomes a number that everything can be done with. */
+	at = ir_slot_addr(&l->b, slot, 0);
+	ir_store(&l->b, at, 0, 8, opnd_reg(p));
+	return ir_load(&l->b, at, 0, 8);
+}
+
 static struct val lower_unary(struct lower *l, struct expr *e)
 {
 	switch (e->unary.op) {
@@ -519,7 +539,9 @@ static struct val lower_unary(struct lower *l, struct expr *e)
 
 		return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
 	}
-	case UN_ADDR: case UN_COMPTIME:
+	case UN_ADDR:
+		return val_reg(lower_address(l, e->unary.a));
+	case UN_COMPTIME:
 		break;
 	}
 	BUG("unary operator %d", e->unary.op);

@@ -329,7 +329,7 @@ void lower_unroll(struct lower *l, struct stmt *s)
 	u32 mark = lower_mark(l);
 
 	l->loop_end = ir_block_new(l->b.f);
-	for (u64 i = 0; i < s->loop.cond->num.value; i++) {
+	for (u64 i = 0; i < s->loop.rounds; i++) {
 		l->loop_next = ir_block_new(l->b.f);
 		lower_block(l, s->loop.body);
 		/* `continue` may skip what the round computed */

@@ -209,8 +209,9 @@ struct stmt {
 		} if_;
 		struct block *block;
 		struct {
-			struct expr *cond; /* while: the condition; unroll: how often, a literal */
+			struct expr *cond; /* while: the condition; unroll: how often */
 			struct block *body;
+			u64 rounds;        /* unroll */
 		} loop;
 		struct {
 			const char *name;

@@ -611,9 +611,9 @@ static void check_stmt(struct check *k, struct stmt *s)
 	case S_UNROLL:
 		cond = s->loop.cond;
 		check_value(k, cond);
-		if (!is_poisoned(cond) && !expr_is_int(cond))
+		if (!is_poisoned(cond) && !(type_is_integral(cond->type) && check_eval(cond, &s->loop.rounds)))
 			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number that is known now, not %s", type_str(check_arena(k), cond->type));
-		else if (!is_poisoned(cond) && (cond->num.negative || cond->num.value < 1 || cond->num.value > 100))
+		else if (!is_poisoned(cond) && (s->loop.rounds < 1 || s->loop.rounds > 100)) /* what is negative is large */
 			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number from 1 to 100");
 		k->loops++;
 		check_block(k, s->loop.body);

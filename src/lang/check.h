@@ -41,6 +41,8 @@ void check_sizeof(struct check *k, struct expr *e);
 void check_offsetof(struct check *k, struct expr *e);
 void check_typeinfo(struct check *k, struct expr *e);
 void check_comptime(struct check *k, struct expr *e);
+/* The value of a checked expression, if it is known now. */
+bool check_eval(const struct expr *e, u64 *v);
 /* Which branch of an `if comptime` exists. Unknown: an error was reported, or more rounds are needed. */
 enum comptime_choice { COMPTIME_UNKNOWN, COMPTIME_YES, COMPTIME_NO };
 enum comptime_choice check_comptime_cond(struct check *k, struct expr *cond);

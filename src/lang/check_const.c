@@ -159,8 +159,6 @@ static u64 cut(u64 v, const struct type *t)
 	return t->size == 8 ? v : t->is_signed ? (u64)((s64)(v << shift) >> shift) : v << shift >> shift;
 }
 
-static bool eval_int(const struct expr *e, u64 *v);
-
 /* The literal that e comes down to, or NULL: part of a record or tuple that stands there, the branch of a known condition. */
 static const struct expr *literal_of(const struct expr *e)
 {
@@ -181,11 +179,11 @@ static const struct expr *literal_of(const struct expr *e)
 	}
 	case E_TUPLE:
 		for (u32 i = 0; i < e->tuple.cnt; i++)
-			if (!literal_of(e->tuple.elems[i]) && !eval_int(e->tuple.elems[i], &v))
+			if (!literal_of(e->tuple.elems[i]) && !check_eval(e->tuple.elems[i], &v))
 				return NULL;
 		return e;
 	case E_TERNARY:
-		return eval_int(e->ternary.cond, &v) ? literal_of(!v ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond) : NULL;
+		return check_eval(e->ternary.cond, &v) ? literal_of(!v ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond) : NULL;
 	case E_BLOCK:
 		return e->block.body->cnt || !e->block.value ? NULL : literal_of(e->block.value);
 	case E_UNARY:
@@ -207,20 +205,20 @@ static bool eval_binary(const struct expr *e, u64 *v)
 		*v = (a->str.len == b->str.len && !memcmp(a->str.s, b->str.s, a->str.len)) == (op == BIN_EQ);
 		return true;
 	}
-	if (!eval_int(e->binary.a, &x))
+	if (!check_eval(e->binary.a, &x))
 		return false;
 	if ((op == BIN_LAND && !x) || (op == BIN_LOR && x)) {
 		*v = op == BIN_LOR;
 		return true;
 	}
-	if (!eval_int(e->binary.b, &y))
+	if (!check_eval(e->binary.b, &y))
 		return false;
 	*v = fold_binary(op, x, y, e->binary.common && e->binary.common->is_signed);
 	return true;
 }
 
 /* The value of a checked expression of a scalar type, if it is known now. */
-static bool eval_int(const struct expr *e, u64 *v)
+bool check_eval(const struct expr *e, u64 *v)
 {
 	const struct expr *lit;
 	u64 x;
@@ -230,13 +228,13 @@ static bool eval_int(const struct expr *e, u64 *v)
 	if (e->kind == E_BINARY)
 		return eval_binary(e, v);
 	if (e->kind == E_CAST) {
-		if (!eval_int(e->cast.a, &x))
+		if (!check_eval(e->cast.a, &x))
 			return false;
 		*v = cut(x, e->type);
 		return true;
 	}
 	if (e->kind == E_UNARY && e->unary.op != UN_COMPTIME) {
-		if (!eval_int(e->unary.a, &x))
+		if (!check_eval(e->unary.a, &x))
 			return false;
 		switch (e->unary.op) {
 		case UN_NEG: *v = -x; return true;
@@ -247,7 +245,7 @@ static bool eval_int(const struct expr *e, u64 *v)
 		return false;
 	}
 	if (e->kind == E_TERNARY)
-		return eval_int(e->ternary.cond, &x) && eval_int(!x ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond, v);
+		return check_eval(e->ternary.cond, &x) && check_eval(!x ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond, v);
 	lit = literal_of(e);
 	if (!lit || !expr_is_int(lit))
 		return false;
@@ -278,7 +276,7 @@ void check_comptime(struct check *k, struct expr *e)
 	if (lit) {
 		*e = *lit;
 		e->span = span;
-	} else if (eval_int(a, &v)) {
+	} else if (check_eval(a, &v)) {
 		become_const(e, v, a->type);
 	} else {
 		not_constant(k, e);
@@ -299,7 +297,7 @@ enum comptime_choice check_comptime_cond(struct check *k, struct expr *cond)
 		;
 	else if (k->saw_unknown && !k->is_last)
 		;
-	else if (eval_int(cond, &v))
+	else if (check_eval(cond, &v))
 		choice = v ? COMPTIME_YES : COMPTIME_NO;
 	else
 		not_constant(k, cond);

@@ -315,12 +315,67 @@ static void check_binary(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "a string compares with a string: use str() on a pointer to one");
 }
 
+/* &@m: of a map with keys it is the kernel's own struct, else that of its value; &@m[k]: that of the entry's value, 0 if there is none. */
+static const struct type *check_map_address(struct check *k, struct expr *e)
+{
+	struct expr *a = e->unary.a;
+	struct map *m = compile_map(k->c, a->map.name);
+	struct type_source *src = compile_types(k->c);
+	const struct type *t;
+
+	a->type = NULL;
+	a->map.is_ref = true;
+	if (a->map.key)
+		check_map_key(k, a);
+	else
+		check_map(k, a, m && m->key_known && m->has_key);
+	m = a->map.map;
+	if (is_poisoned(a))
+		return NULL;
+	a->type = m->val ? m->val : &type_s64;
+	if (m->has_key && !a->map.key) {
+		t = src ? src->find(src, "struct", "bpf_map") : NULL;
+		return t ? t : &type_void;
+	}
+	if (!type_is_agg(a->type))
+		return a->type;
+	check_fail(k, e, E_AGGREGATION, "%s holds %s, which has a place for each CPU and so no address", m->name, type_str(check_arena(k), m->val));
+	return NULL;
+}
+
+static void check_address(struct check *k, struct expr *e)
+{
+	struct expr *a = e->unary.a;
+	const struct type *t = NULL;
+
+	if (a->kind == E_VAR) {
+		check_var_read(k, a);
+		if (!is_poisoned(a)) {
+			a->var.var->is_shared = true; /* a register has no address */
+			t = type_settle_deep(check_arena(k), a->type);
+		}
+	} else if (a->kind == E_MAP) {
+		t = check_map_address(k, e);
+	} else {
+		check_value(k, a);
+		if (!is_poisoned(a)) {
+			check_fail(k, e, E_BAD_OPERAND, "only variables and maps have an address");
+			diag_hint(k->c->diag, "assign it to a variable first: $x = …; … &$x");
+		}
+	}
+	e->type = t ? type_pointer(check_arena(k), t, AS_KERNEL) : &type_error;
+}
+
 static void check_unary(struct check *k, struct expr *e)
 {
 	struct expr *a = e->unary.a;
 
 	if (e->unary.op == UN_COMPTIME) {
 		check_comptime(k, e);
+		return;
+	}
+	if (e->unary.op == UN_ADDR) {
+		check_address(k, e);
 		return;
 	}
 	check_value(k, a);
@@ -371,10 +426,7 @@ static void check_unary(struct check *k, struct expr *e)
 				diag_hint(k->c->diag, "cast it to a pointer to a type with a size: *(uint64 *)…");
 		}
 		return;
-	case UN_COMPTIME:
-		return;
-	case UN_ADDR:
-		check_fail(k, e, E_UNSUPPORTED, "the address-of operator is not supported yet");
+	case UN_ADDR: case UN_COMPTIME:
 		return;
 	}
 bad:
