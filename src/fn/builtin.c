@@ -152,6 +152,13 @@ static struct val lower_ncpus(struct lower *l, struct expr *e, const struct mem 
 	return val_imm(l->c->target->ncpus);
 }
 
+static void check_cpid(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if (k->is_last && !k->dead && !k->c->target->child_pid && !k->c->target->is_check)
+		diag_warn(k->c->diag, e->span, W_UNUSED, "there is no command (-c): cpid is 0");
+}
+
 static struct val lower_cpid(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	return val_imm(l->c->target->child_pid);
@@ -401,7 +408,7 @@ static struct val lower_reg_row(struct lower *l, struct expr *e, const struct me
 static const struct fn rows[] = {
 	{ "pid", "(?word namespace) uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one", "begin { @ = pid }", FN_WORD | FN_PURE, check_pid, .lower = lower_pid_row },
 	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one", "begin { @ = tid }", FN_WORD | FN_PURE, check_pid, .lower = lower_tid_row },
-	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, .lower = lower_cpid },
+	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, check_cpid, lower_cpid },
 	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
 	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },
 	{ "nsecs", "(?word clock) uint64", "nanoseconds since boot, time asleep included; or by another clock: monotonic, boot, tai, sw_tai", "begin { @ = nsecs }", FN_WORD, check_nsecs, .lower = lower_nsecs },

@@ -269,6 +269,64 @@ static void check_kaddr(struct check *k, struct expr *e)
 	e->type = &type_u64;
 }
 
+/* percpu_kaddr: each CPU has its copy of the variable, so far from the symbol as the kernel's table says. */
+
+static u64 kernel_symbol(const struct check *k, const char *name)
+{
+	const struct target *t = k->c->target;
+
+	return t->kaddr ? t->kaddr(t->kaddr_self, name) : 0;
+}
+
+struct percpu_var {
+	u64 symbol, offsets; /* addresses: of the variable, of the table */
+};
+
+static void check_percpu_kaddr(struct check *k, struct expr *e)
+{
+	struct type_source *src = k->c->target->types;
+	const char *name = e->call.args[0]->str.s;
+	const struct type *t = src && src->percpu_var ? src->percpu_var(src, name) : NULL;
+	struct percpu_var *v = arena_new(check_arena(k), struct percpu_var);
+
+	if (!t) {
+		check_fail(k, e->call.args[0], E_UNKNOWN_SYMBOL, "Could not resolve variable \"%s\" from BTF", name);
+		diag_hint(k->c->diag, "it must be a variable that the kernel has for each CPU, such as runqueues");
+		e->type = &type_error;
+		return;
+	}
+	e->type = type_pointer(check_arena(k), t, AS_KERNEL);
+	e->call.note = v;
+	v->symbol = kernel_symbol(k, name);
+	v->offsets = kernel_symbol(k, "__per_cpu_offset");
+	if ((!v->symbol || !v->offsets) && !k->c->target->is_check) {
+		check_fail(k, e, E_KERNEL_FEATURE, "the kernel does not tell the address of %s", v->offsets ? name : "__per_cpu_offset");
+		diag_hint(k->c->diag, "it needs CONFIG_KALLSYMS_ALL, and root to see addresses in /proc/kallsyms");
+	}
+}
+
+static struct val lower_percpu_kaddr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	const struct percpu_var *v = e->call.note;
+	struct ir_block *have = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	bool is_given = e->call.arg_cnt > 1;
+	struct mem slot = lower_temp(l, 8, 8);
+	vreg cpu = is_given ? lower_reg(l, e->call.args[1]) : lower_cpu(l), d = ir_vreg(l->b.f), at;
+
+	ir_mov_to(&l->b, d, opnd_imm(0)); /* of a CPU that there cannot be */
+	if (is_given) {
+		ir_br(&l->b, C_ULT, cpu, opnd_imm(l->c->target->ncpus), have, done);
+		ir_place(&l->b, have);
+	}
+	at = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_SHL, cpu, opnd_imm(3)), opnd_reg(ir_imm(&l->b, v->offsets)));
+	lower_read(l, (struct mem){ .base = at, .as = AS_KERNEL }, 8, slot);
+	at = ir_alu(&l->b, IR_ADD, ir_load(&l->b, slot.base, slot.off, 8), opnd_reg(ir_imm(&l->b, v->symbol)));
+	ir_mov_to(&l->b, d, opnd_reg(at));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return val_reg(d);
+}
+
 static struct val lower_nothing(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	BUG("%s() is a constant", e->call.name);
@@ -357,6 +415,7 @@ static const struct fn rows[] = {
 	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL; str($1) is a parameter as text", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", 0, check_str, lower_str, .prepare = prepare_str },
 	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left away for an array", "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
 	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0, check_kaddr, lower_nothing },
+	{ "percpu_kaddr", "(strlit name, ?int cpu) pointer", "address of a variable that the kernel has for each CPU: of the current one, or the given; 0 if there is no such CPU", "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr },
 	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address", "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },
 	{ "kptr", "(int|ptr addr) pointer", "the same address, in the kernel's memory", "begin { @ = kptr(1) }", 0, check_kptr, lower_same },
 	{ "uptr", "(int|ptr addr) pointer", "the same address, in the program's memory", "begin { @ = uptr(1) }", 0, check_uptr, lower_same },

@@ -59,12 +59,86 @@ static void check_is_str(struct check *k, struct expr *e)
 	answer(k, e, a->type->kind == T_STRING);
 }
 
+static void check_is_scalar(struct check *k, struct expr *e)
+{
+	const struct map *m = e->call.args[0]->map.map;
+
+	answer(k, e, !m || !m->has_key);
+}
+
+static void check_assert_str(struct check *k, struct expr *e)
+{
+	const struct expr *a = e->call.args[0];
+	enum type_kind kind = a->type->kind;
+
+	e->type = &type_none;
+	if (k->is_last && !k->dead && kind != T_STRING && kind != T_ARRAY && kind != T_POINTER)
+		check_fail(k, e, E_ARG_TYPE, "this must be a string, an array or a pointer (%s provided)", type_str(check_arena(k), a->type));
+}
+
+static struct val lower_to_nothing(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return val_none();
+}
+
+static void check_default_str_length(struct check *k, struct expr *e)
+{
+	expr_become_int(e, k->max_strlen, false);
+	e->type = &type_u64;
+}
+
+static void check_kfunc_exist(struct check *k, struct expr *e)
+{
+	struct type_source *src = k->c->target->types;
+
+	answer(k, e, src && src->func_id && src->func_id(src, e->call.args[0]->str.s));
+}
+
+/* The configuration as a record: a field for each variable. */
+static void check_config(struct check *k, struct expr *e)
+{
+	struct span span = e->span;
+	const struct config_info *info;
+	const char **names;
+	struct expr **elems;
+	u32 cnt;
+
+	info = config_table(&cnt);
+	names = arena_alloc(check_arena(k), cnt * sizeof(*names));
+	elems = arena_alloc(check_arena(k), cnt * sizeof(*elems));
+	for (u32 i = 0; i < cnt; i++) {
+		const struct config_value v = config_get(&k->c->config, i);
+
+		names[i] = info[i].name;
+		elems[i] = arena_new(check_arena(k), struct expr);
+		elems[i]->span = span;
+		if (v.text) {
+			elems[i]->kind = E_STR;
+			elems[i]->str.s = v.text;
+			elems[i]->str.len = strlen(v.text);
+		} else {
+			elems[i]->kind = v.is_bool ? E_BOOL : E_INT;
+			elems[i]->num.value = v.num;
+		}
+	}
+	*e = (struct expr){ .kind = E_TUPLE, .span = span };
+	e->tuple.elems = elems;
+	e->tuple.names = names;
+	e->tuple.cnt = cnt;
+	check_expr(k, e);
+}
+
 static const struct fn rows[] = {
 	{ "is_array", "(any value) bool", "true if the value is an array", "begin { print(is_array(pton(\"::1\"))) }", 0, check_is_array, never_lowered },
 	{ "is_integer", "(any value) bool", "true if the value is an integer", "begin { print(is_integer(pid)) }", 0, check_is_integer, never_lowered },
 	{ "is_unsigned_integer", "(any value) bool", "true if the value is an unsigned integer", "begin { print(is_unsigned_integer(pid)) }", 0, check_is_unsigned, never_lowered },
 	{ "is_literal", "(any value) bool", "true if the value is a number or a text in the script itself", "begin { print(is_literal(5)) }", 0, check_is_literal, never_lowered },
 	{ "is_ptr", "(any value) bool", "true if the value is a pointer", "begin { print(is_ptr(curtask)) }", 0, check_is_ptr, never_lowered },
+	{ "is_scalar", "(map m) bool", "true if the map has no keys", "begin { @a[1] = 2; print(is_scalar(@a)) }", 0, check_is_scalar, never_lowered },
+	{ "assert_str", "(any value) none", "refuses to compile unless the value is a string, or an array or pointer that can be read as one", "begin { assert_str(comm) }", 0, check_assert_str, lower_to_nothing },
+	{ "default_str_length", "() uint64", "bytes that str() reads at most: max_strlen", "begin { print(default_str_length()) }", 0, check_default_str_length, never_lowered },
+	{ "kfunc_exist", "(strlit name) bool", "true if the kernel has a function of this name, by its types", "begin { print(kfunc_exist(\"bpf_task_from_pid\")) }", 0, check_kfunc_exist, never_lowered },
+	{ "config", "() record", "the configuration variables, by name", "begin { print(config.max_strlen) }", FN_WORD, check_config, never_lowered },
 	{ "is_str", "(any value) bool", "true if the value is a string", "begin { print(is_str(comm)) }", 0, check_is_str, never_lowered },
 };
 

@@ -438,9 +438,27 @@ static bool source_constant(struct type_source *src, const char *name, s64 *valu
 	return false;
 }
 
+static u32 source_func_id(struct type_source *src, const char *name)
+{
+	struct btf *in;
+	u32 id = find_anywhere((struct btf *)src, "vmlinux", BTF_BIT(BTF_KIND_FUNC), name, &in);
+
+	return id;
+}
+
+/* The kernel's BTF has variables of this kind only. */
+static const struct type *source_percpu_var(struct type_source *src, const char *name)
+{
+	struct btf *in;
+	u32 id = find_anywhere((struct btf *)src, "vmlinux", BTF_BIT(BTF_KIND_VAR), name, &in);
+
+	return id ? type_at(in, btfraw_type(&in->raw, id)->type) : NULL;
+}
+
 static void source_init(struct btf *b)
 {
-	b->src = (struct type_source){ .find = source_find, .complete = source_complete, .constant = source_constant };
+	b->src = (struct type_source){ .find = source_find, .complete = source_complete, .constant = source_constant,
+				       .func_id = source_func_id, .percpu_var = source_percpu_var };
 	arena_init(&b->arena);
 }
 

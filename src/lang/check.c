@@ -571,7 +571,7 @@ static void check_stmt(struct check *k, struct stmt *s)
 			diag_hint(k->c->diag, "write: @ = %s(…);", s->expr->call.name);
 		}
 		if (k->is_last && s->expr->type && s->expr->type->kind != T_NONE && s->expr->type->kind != T_ERROR &&
-		    s->expr->kind != E_INCDEC && s->expr->kind != E_CALL && s->expr->kind != E_BLOCK)
+		    s->expr->kind != E_INCDEC && s->expr->kind != E_BLOCK && !(s->expr->kind == E_CALL && s->expr->call.fn->flags & FN_EFFECT))
 			diag_warn(k->c->diag, s->expr->span, W_UNUSED, "Return value discarded.");
 		return;
 	case S_DISCARD:

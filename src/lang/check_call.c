@@ -236,6 +236,29 @@ static bool try_constant(struct check *k, struct expr *e)
 	return true;
 }
 
+/* Names that older versions of the language had. N at the end: a number. */
+static const struct {
+	const char *name, *hint;
+} dropped[] = {
+	{ "sargN", "arguments on the stack are read from there: *(uint64 *)(reg(\"sp\") + 8), …" },
+	{ "stack", "kstack or ustack" },
+	{ "printk", "debugf()" },
+	{ "name", "probe" },
+};
+
+static const char *why_dropped(const char *name)
+{
+	for (u32 i = 0; i < ARRAY_CNT(dropped); i++) {
+		size_t n = strlen(dropped[i].name);
+
+		if (str_eq(name, dropped[i].name))
+			return dropped[i].hint;
+		if (dropped[i].name[n - 1] == 'N' && !strncmp(name, dropped[i].name, n - 1) && isdigit((u8)name[n - 1]))
+			return dropped[i].hint;
+	}
+	return NULL;
+}
+
 static void unknown_name(struct check *k, struct expr *e)
 {
 	const char *names[512], *near;
@@ -249,7 +272,9 @@ static void unknown_name(struct check *k, struct expr *e)
 		check_fail(k, e, E_UNKNOWN_FUNCTION, "Unknown function: '%s'", e->call.name);
 	else
 		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "Unknown identifier: '%s'", e->call.name);
-	if (near)
+	if (why_dropped(e->call.name))
+		diag_hint(k->c->diag, "%s", why_dropped(e->call.name));
+	else if (near)
 		diag_hint(k->c->diag, "did you mean '%s'?", near);
 	else if (e->call.has_parens)
 		diag_hint(k->c->diag, "sonde --print-doc functions shows all of them");

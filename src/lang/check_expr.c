@@ -501,6 +501,25 @@ static enum addr_space space_of_base(const struct expr *e)
 	return e->type->as;
 }
 
+/* A field of a record of literals, such as config.max_strlen, is that literal. */
+static void take_literal(struct expr *e)
+{
+	const struct expr *base = e->field.base;
+	struct span span = e->span;
+	u32 n = base->kind == E_TUPLE && base->tuple.names ? base->tuple.cnt : 0;
+
+	for (u32 i = 0; i < n; i++)
+		if (!expr_is_int(base->tuple.elems[i]) && base->tuple.elems[i]->kind != E_STR)
+			return;
+	for (u32 i = 0; i < n; i++) {
+		if (str_eq(base->tuple.names[i], e->field.name)) {
+			*e = *base->tuple.elems[i];
+			e->span = span;
+			return;
+		}
+	}
+}
+
 static void check_field(struct check *k, struct expr *e)
 {
 	const struct type *t;
@@ -532,6 +551,7 @@ static void check_field(struct check *k, struct expr *e)
 		e->field.member = &t->members[n];
 		e->field.off = t->members[n].off;
 		e->type = t->members[n].type;
+		take_literal(e);
 		return;
 	}
 	if (t->kind != T_STRUCT) {

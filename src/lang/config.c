@@ -40,6 +40,25 @@ const struct config_info *config_table(u32 *cnt)
 	return infos;
 }
 
+static const char *const missing_words[] = { [MISSING_ERROR] = "error", [MISSING_WARN] = "warn", [MISSING_IGNORE] = "ignore" };
+
+struct config_value config_get(const struct config *c, u32 i)
+{
+	const void *var = (const char *)c + offsets[i];
+
+	switch (infos[i].kind) {
+	case 'U':
+		return (struct config_value){ .num = *(const config_U *)var };
+	case 'B':
+		return (struct config_value){ .num = *(const config_B *)var, .is_bool = true };
+	case 'S':
+		return (struct config_value){ .text = *(const config_S *)var };
+	case 'E':
+		return (struct config_value){ .text = missing_words[*(const config_E *)var] };
+	}
+	BUG("config kind %c", infos[i].kind);
+}
+
 /* Bounds of numbers; those without a row take any. */
 static const struct {
 	const char *name;
@@ -181,10 +200,8 @@ out:
 
 static void set_missing_probes(struct setting *s)
 {
-	static const char *const words[] = { [MISSING_ERROR] = "error", [MISSING_WARN] = "warn", [MISSING_IGNORE] = "ignore" };
-
-	for (u32 i = 0; i < ARRAY_CNT(words); i++) {
-		if (!strcasecmp(words[i], s->item->text)) {
+	for (u32 i = 0; i < ARRAY_CNT(missing_words); i++) {
+		if (!strcasecmp(missing_words[i], s->item->text)) {
 			*(config_E *)s->var = i;
 			return;
 		}

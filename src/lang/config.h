@@ -23,5 +23,13 @@ struct config_info {
 	char kind; /* 'U' 'B' 'S' 'E' */
 	const char *def, *doc;
 };
+/* The value of variable i of the table. text NULL: a number. */
+struct config_value {
+	const char *text;
+	u64 num;
+	bool is_bool;
+};
+struct config_value config_get(const struct config *c, u32 i);
+
 /* One row per variable, in table order; *cnt rows. For docs and --info. */
 const struct config_info *config_table(u32 *cnt);

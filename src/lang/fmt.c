@@ -65,7 +65,7 @@ static void unsupported(struct scan *sc, const char *conv)
 	sc->why = arena_printf(sc->arena, "unsupported format specifier: %s", conv);
 }
 
-/* conversion = d i u o x X c s p r rx rh ; */
+/* conversion = d i u o x X c s p r rx rh gr ; */
 static void take_conversion(struct scan *sc, struct fmt_piece *piece)
 {
 	int c = at(sc);
@@ -105,7 +105,9 @@ static void take_conversion(struct scan *sc, struct fmt_piece *piece)
 		piece->conv = take(sc, 'x') ? FMT_RX : take(sc, 'h') ? FMT_RH : FMT_R;
 		return;
 	case 'g':
-		unsupported(sc, take(sc, 'r') ? "gr" : "g");
+		piece->conv = FMT_GR;
+		if (!take(sc, 'r'))
+			unsupported(sc, "g");
 		return;
 	case 'e': case 'E': case 'f': case 'F': case 'G': case 'a': case 'A': case 'n':
 		unsupported(sc, arena_printf(sc->arena, "%c", c));
@@ -192,7 +194,7 @@ bool fmt_accepts(enum fmt_conv conv, const struct type *t)
 	if (t->kind == T_ERROR)
 		return true; /* reported already */
 	switch (conv) {
-	case FMT_D: case FMT_U: case FMT_O: case FMT_X: case FMT_XX:
+	case FMT_D: case FMT_U: case FMT_O: case FMT_X: case FMT_XX: case FMT_GR:
 		return type_is_integral(t) || t->kind == T_POINTER;
 	case FMT_C:
 		return type_is_integral(t);

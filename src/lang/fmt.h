@@ -1,11 +1,11 @@
 /* printf formats: parsed once, at compile time, for the checker and for the run time. Grammar (reference 5.6):
  *   % [-] [+] [space] [#] [0] [width|*] [.[precision|*]] [h hh l ll L j z t …] conversion
- * Conversions: d i u o x X c s p, and r (buffer as text), rx, rh; %% is text. */
+ * Conversions: d i u o x X c s p, and r (buffer as text), rx, rh; gr (flags of an allocation); %% is text. */
 #pragma once
 
 #include "lang/type.h"
 
-enum fmt_conv { FMT_D, FMT_U, FMT_O, FMT_X, FMT_XX /* %X */, FMT_C, FMT_S, FMT_P, FMT_R, FMT_RX, FMT_RH };
+enum fmt_conv { FMT_D, FMT_U, FMT_O, FMT_X, FMT_XX /* %X */, FMT_C, FMT_S, FMT_P, FMT_R, FMT_RX, FMT_RH, FMT_GR };
 
 struct fmt_piece {
 	bool is_text;

@@ -89,6 +89,9 @@ struct type_source {
 	void (*complete)(struct type_source *src, struct type *t);
 	/* An enumerator by name. */
 	bool (*constant)(struct type_source *src, const char *name, s64 *value, const struct type **enum_type);
+	/* NULL if the source has neither: the number of a function, as a call of it wants it (0: none), and the type of a variable of each CPU. */
+	u32 (*func_id)(struct type_source *src, const char *name);
+	const struct type *(*percpu_var)(struct type_source *src, const char *name);
 };
 
 struct hist_shape {

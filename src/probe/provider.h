@@ -37,7 +37,7 @@ enum provider_flags {
 	PROV_TEST = 1 << 17,      /* … with --test */
 	PROV_BENCH = 1 << 18,     /* … with --bench */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
-	PROV_AT_SITE = 1 << 16,   /* the instruction pointer is the site's address */
+	PROV_AT_SITE = 1 << 19,   /* the instruction pointer is the site's address */
 };
 
 #define BODY_ARGN_MAX 64

@@ -168,7 +168,7 @@ static void put_int(const struct fmt_piece *p, u64 v, struct sbuf *out)
 			prefix_len = 2;
 		}
 		break;
-	case FMT_C: case FMT_S: case FMT_P: case FMT_R: case FMT_RX: case FMT_RH:
+	case FMT_C: case FMT_S: case FMT_P: case FMT_R: case FMT_RX: case FMT_RH: case FMT_GR:
 		BUG("not a conversion of integers: %d", p->conv);
 	}
 	put_number(p, prefix, prefix_len, digits, len, out);
@@ -219,6 +219,41 @@ static u64 as_number(const struct type *t, const u8 *bytes, u32 cnt)
 	return v;
 }
 
+/* Flags of the kernel's allocator, in the order in which names are looked for: whole sets before their parts. The bits are the same in all
+ * kernels since 6.1 that have no debugging of memory built in. */
+static const struct {
+	u32 bits;
+	const char *name;
+} gfp_names[] = {
+	{ 0x1c24ca, "GFP_TRANSHUGE" }, { 0x1c20ca, "GFP_TRANSHUGE_LIGHT" }, { 0x100cca, "GFP_HIGHUSER_MOVABLE" }, { 0x100cc2, "GFP_HIGHUSER" },
+	{ 0x100cc0, "GFP_USER" }, { 0x400cc0, "GFP_KERNEL_ACCOUNT" }, { 0xcc0, "GFP_KERNEL" }, { 0xc40, "GFP_NOFS" },
+	{ 0x820, "GFP_ATOMIC" }, { 0xc00, "GFP_NOIO" }, { 0x800, "GFP_NOWAIT" }, { 0x1, "GFP_DMA" },
+	{ 0x2, "__GFP_HIGHMEM" }, { 0x4, "GFP_DMA32" }, { 0x8, "__GFP_MOVABLE" }, { 0x10, "__GFP_RECLAIMABLE" },
+	{ 0x20, "__GFP_HIGH" }, { 0x40, "__GFP_IO" }, { 0x80, "__GFP_FS" }, { 0x100, "__GFP_ZERO" },
+	{ 0x400, "__GFP_DIRECT_RECLAIM" }, { 0x800, "__GFP_KSWAPD_RECLAIM" }, { 0x1000, "__GFP_WRITE" }, { 0x2000, "__GFP_NOWARN" },
+	{ 0x4000, "__GFP_RETRY_MAYFAIL" }, { 0x8000, "__GFP_NOFAIL" }, { 0x10000, "__GFP_NORETRY" }, { 0x20000, "__GFP_MEMALLOC" },
+	{ 0x40000, "__GFP_COMP" }, { 0x80000, "__GFP_NOMEMALLOC" }, { 0x100000, "__GFP_HARDWALL" }, { 0x200000, "__GFP_THISNODE" },
+	{ 0x400000, "__GFP_ACCOUNT" }, { 0x800000, "__GFP_ZEROTAGS" },
+};
+
+static void put_gfp(const struct fmt_piece *p, u64 flags, struct sbuf *out)
+{
+	size_t start = out->len;
+
+	if (!flags)
+		sbuf_putc(out, '0');
+	for (u32 i = 0; i < ARRAY_CNT(gfp_names); i++) {
+		if ((flags & gfp_names[i].bits) != gfp_names[i].bits)
+			continue;
+		sbuf_printf(out, "%s%s", out->len > start ? "|" : "", gfp_names[i].name);
+		flags &= ~(u64)gfp_names[i].bits;
+	}
+	if (flags)
+		sbuf_printf(out, "%s0x%llx", out->len > start ? "|" : "", (unsigned long long)flags);
+	if (p->width)
+		pad_from(p, start, out);
+}
+
 static void put_piece(const struct naming *n, const struct fmt_piece *p, const struct type *t, const u8 *bytes, u32 cnt,
 		      struct sbuf *out)
 {
@@ -237,6 +272,9 @@ static void put_piece(const struct naming *n, const struct fmt_piece *p, const s
 		return;
 	case FMT_P:
 		put_pointer(p, as_number(t, bytes, cnt), out);
+		return;
+	case FMT_GR:
+		put_gfp(p, as_number(t, bytes, cnt), out);
 		return;
 	case FMT_R:
 		put_bytes(p, t, bytes, cnt, BYTES_TEXT, out);

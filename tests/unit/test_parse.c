@@ -1020,7 +1020,7 @@ static void test_formats(void)
 	check_fmt("%f", "0: unsupported format specifier: f");
 	check_fmt("ab%5.2g", "2: unsupported format specifier: g");
 	check_fmt("%n", "0: unsupported format specifier: n");
-	check_fmt("%gr", "0: unsupported format specifier: gr");
+	check_fmt("%g", "0: unsupported format specifier: g");
 	check_fmt("%d %y", "3: unknown format specifier: y");
 	check_fmt("%\x01", "0: unknown format specifier: byte 0x01");
 	check_fmt("50%", "2: the format ends inside of a specifier: write %% for a percent sign");
