@@ -182,31 +182,6 @@ static const struct type *type_at(struct btf *b, u32 id)
 
 /* ---- completing structs and enums ---- */
 
-/* Places a bit-field: bytes to load at m->off, and its bits in them. As the compiler had it, in the aligned unit of its type; but
- * in a packed struct that unit may reach past the end, or the bits may lie across two units: then earlier, or in a wider one. */
-static bool place_bits(const struct type *outer, struct member *m, u64 bit, u32 bit_sz)
-{
-	u32 sz = m->type->size;
-
-	if (!type_is_integral(m->type))
-		return false;
-	for (; sz <= 8; sz *= 2) {
-		u64 try[] = { bit / (8 * sz) * sz, MIN(bit / 8, outer->size - (u64)MIN(sz, outer->size)) };
-
-		for (u32 i = 0; i < ARRAY_CNT(try); i++) {
-			if (try[i] * 8 > bit || bit + bit_sz > (try[i] + sz) * 8 || try[i] + sz > outer->size)
-				continue;
-			m->off = try[i];
-			m->bit_off = bit - try[i] * 8;
-			m->bit_sz = bit_sz;
-			if (sz != m->type->size)
-				m->type = type_int(sz, m->type->is_signed);
-			return true;
-		}
-	}
-	return false;
-}
-
 /* False: it does not lie in the struct, so nothing in the struct can be believed. */
 static bool place_member(struct btf *b, const struct type *outer, struct member *m, const struct btf_member *raw, bool kflag)
 {
@@ -232,7 +207,7 @@ static bool place_member(struct btf *b, const struct type *outer, struct member 
 		}
 	}
 	if (bit_sz)
-		return place_bits(outer, m, bit, bit_sz);
+		return type_place_bits(outer->size, m, bit, bit_sz);
 	m->off = bit / 8;
 	return bit / 8 + m->type->size <= outer->size;
 }

@@ -162,6 +162,29 @@ const struct type *type_tseries(struct arena *a, u64 interval, u32 cnt, enum ser
 	return t;
 }
 
+bool type_place_bits(u32 outer_sz, struct member *m, u64 bit, u32 bit_sz)
+{
+	u32 sz = m->type->size;
+
+	if (!type_is_integral(m->type))
+		return false;
+	for (; sz <= 8; sz *= 2) {
+		u64 try[] = { bit / (8 * sz) * sz, MIN(bit / 8, outer_sz - (u64)MIN(sz, outer_sz)) };
+
+		for (u32 i = 0; i < ARRAY_CNT(try); i++) {
+			if (try[i] * 8 > bit || bit + bit_sz > (try[i] + sz) * 8 || try[i] + sz > outer_sz)
+				continue;
+			m->off = try[i];
+			m->bit_off = bit - try[i] * 8;
+			m->bit_sz = bit_sz;
+			if (sz != m->type->size)
+				m->type = type_int(sz, m->type->is_signed);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool type_equal(const struct type *a, const struct type *b)
 {
 	if (a == b)

@@ -160,6 +160,10 @@ const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step);
 
 const struct type *type_tseries(struct arena *a, u64 interval, u32 cnt, enum series_fold fold, bool is_signed);
 
+/* Places the bit-field m, bit_sz bits from bit `bit` of a struct on: bytes to load at m->off, and its bits in them. As the compiler had it, in the
+ * aligned unit of its type; but in a packed struct that unit may reach past the end, or the bits may lie across two units: then earlier, or in a
+ * wider one. False: it cannot be. */
+bool type_place_bits(u32 outer_sz, struct member *m, u64 bit, u32 bit_sz);
 bool type_equal(const struct type *a, const struct type *b);
 /* Completes a lazily read struct or enum. */
 const struct type *type_complete(const struct type *t);

@@ -521,28 +521,12 @@ bool die_addr(const struct die *d, enum at a, u64 *addr)
 	return false;
 }
 
-bool die_sint(const struct die *d, enum at a, s64 *out)
+bool die_sdata(const struct die *d, enum at a, s64 *out)
 {
-	const struct form_val *v = &d->at[a];
-
-	if (!die_has(d, a))
+	if (!die_has(d, a) || (d->at[a].form != FORM_sdata && d->at[a].form != FORM_implicit_const))
 		return false;
-	switch (v->form) {
-	/* Compilers write constants of these forms without telling the sign: what has the highest bit is negative where a sign makes sense. */
-	case FORM_data1:
-		*out = (s8)v->u;
-		return true;
-	case FORM_data2:
-		*out = (s16)v->u;
-		return true;
-	case FORM_data4:
-		*out = (s32)v->u;
-		return true;
-	case FORM_data8: case FORM_sdata: case FORM_udata: case FORM_implicit_const: case FORM_flag: case FORM_flag_present:
-		*out = (s64)v->u;
-		return true;
-	}
-	return false;
+	*out = (s64)d->at[a].u;
+	return true;
 }
 
 u64 die_uint(const struct die *d, enum at a, u64 dflt)
@@ -1013,7 +997,8 @@ void dbg_close(struct dbg *d)
 	vec_free(&d->refs);
 	vec_free(&d->by_addr);
 	free(d->types.slot);
-	free(d->names.slot);
+	free(d->funcs.slot);
+	smap_release(&d->names);
 	arena_release(&d->arena);
 	free(d);
 }

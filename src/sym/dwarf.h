@@ -3,6 +3,8 @@
  *     struct dbg *d = dbg_of("/usr/bin/app", &why);           the file's, or its debug file's (sym/debugfile.h)
  *     dbg_find_line(d, "main.c", 12, 0, &found)               source line → addresses
  *     dbg_line_at(d, addr, &place)                            address → source line
+ *     dbg_func_at(d, addr, name)                              function → parameters, where they are at its entry, result
+ *     dbg_types(d, addr)                                      structs, unions, enums and typedefs by name, as types of the language
  *
  * Addresses are those of the file (as in its symbol table); sym_elf_offset() turns them into file offsets. What is handed out is valid until
  * dbg_close(). Reading is lazy: opening a file costs next to nothing, a question costs a walk over the units that can answer it.
@@ -42,3 +44,44 @@ struct dbg_lines {
 void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct dbg_lines *out);
 /* The line that an address belongs to. False: unknown. */
 bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out);
+
+/* ---- functions ---- */
+
+/* Where some bytes of a parameter are when the function is entered, before its first instruction has run. Registers have DWARF's numbers. */
+struct dbg_piece {
+	enum dbg_where {
+		DBG_REG,     /* in the register */
+		DBG_MEM,     /* in memory, at register + num */
+		DBG_REG_SUM, /* the value is register + num */
+		DBG_CONST,   /* the value is num */
+	} where;
+	u16 reg;
+	s64 num;
+	u32 off, size; /* which bytes of the parameter */
+};
+
+struct dbg_param {
+	const char *name; /* "" if it has none */
+	const struct type *type;
+	struct dbg_piece pieces[4];
+	u32 piece_cnt;    /* 0: it cannot be had; bytes that no piece has are padding */
+	const char *why;  /* … for this reason: "…, which cannot be read" */
+};
+
+struct dbg_func {
+	const char *name;
+	const struct type *ret; /* type_void: none */
+	struct dbg_param *params;
+	u32 param_cnt;
+	bool is_variadic;
+};
+
+/* The function that starts at addr, called `symbol` in the symbol table ("" if that is unknown); NULL: nothing is told of it.
+ *
+ * Where the compiler tells a place that holds at the entry, that counts. Code that is not optimised has places for parameters that
+ * are only filled after the entry: there, and for functions that can be called from elsewhere, the calling convention (System V, of C, C++ and
+ * Rust) tells. Parameters in floating-point registers cannot be had: probes do not see those registers. */
+const struct dbg_func *dbg_func_at(struct dbg *d, u64 addr, const char *symbol);
+
+/* Types by name. Of several with one name, those of the unit that has code at addr come first; 0: none does. */
+struct type_source *dbg_types(struct dbg *d, u64 addr);

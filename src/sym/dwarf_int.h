@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/smap.h"
 #include "base/vec.h"
 #include "sym/dwarf.h"
 #include "sym/objfile.h"
@@ -25,6 +26,8 @@ enum { DW_ATE_address = 1, DW_ATE_boolean = 2, DW_ATE_complex_float = 3, DW_ATE_
 
 enum { DW_LANG_Rust = 0x1c, DW_LANG_Go = 0x16 };
 
+enum { DW_CC_pass_by_reference = 4 };
+
 enum {
 	DW_OP_addr = 0x03, DW_OP_deref = 0x06, DW_OP_const1u = 0x08, DW_OP_const8s = 0x0f, DW_OP_constu = 0x10, DW_OP_consts = 0x11, DW_OP_plus_uconst = 0x23,
 	DW_OP_lit0 = 0x30, DW_OP_lit31 = 0x4f, DW_OP_reg0 = 0x50, DW_OP_reg31 = 0x6f, DW_OP_breg0 = 0x70, DW_OP_breg31 = 0x8f, DW_OP_regx = 0x90,
@@ -41,7 +44,7 @@ enum {
 	AT_ROW(specification, 0x47) AT_ROW(type, 0x49) AT_ROW(ranges, 0x55) AT_ROW(entry_pc, 0x52) AT_ROW(call_file, 0x58) AT_ROW(call_line, 0x59) \
 	AT_ROW(data_bit_offset, 0x6b) AT_ROW(linkage_name, 0x6e) AT_ROW(str_offsets_base, 0x72) AT_ROW(addr_base, 0x73) AT_ROW(rnglists_base, 0x74) \
 	AT_ROW(dwo_name, 0x76) AT_ROW(loclists_base, 0x8c) AT_ROW(alignment, 0x88) AT_ROW(discr, 0x15) AT_ROW(discr_value, 0x16) \
-	AT_ROW(import, 0x18) AT_ROW(mips_linkage_name, 0x2007) AT_ROW(gnu_dwo_name, 0x2130)
+	AT_ROW(import, 0x18) AT_ROW(calling_convention, 0x36) AT_ROW(mips_linkage_name, 0x2007) AT_ROW(gnu_dwo_name, 0x2130)
 
 enum at {
 #define AT_ROW(slot, number) AT_##slot,
@@ -144,6 +147,7 @@ typedef vec(struct addr_range) range_list;
 struct die_ref {
 	struct unit *u;
 	u64 off;
+	u32 state; /* of its type */
 };
 
 struct unit_range {
@@ -158,8 +162,9 @@ struct dbg {
 	struct objfile file, debug, alt_file; /* debug: separate; data NULL: none */
 	struct dbg_set main, alt;
 	vec(struct die_ref) refs;
+	struct dbg_map funcs;      /* entry → struct dbg_func */
 	struct dbg_map types;      /* die_key() → struct type */
-	struct dbg_map names;      /* hash of "keyword name" → … */
+	struct smap names;         /* "keyword name" → struct type */
 	struct unit *prefer;       /* where names are looked for first */
 	u32 depth;
 	u64 list_left;             /* entries of range and location lists that may still be read */
@@ -213,7 +218,7 @@ static inline bool die_has(const struct die *d, enum at a)
 const char *die_str(const struct die *d, enum at a);
 bool die_addr(const struct die *d, enum at a, u64 *addr);
 u64 die_uint(const struct die *d, enum at a, u64 dflt);
-bool die_sint(const struct die *d, enum at a, s64 *v);
+bool die_sdata(const struct die *d, enum at a, s64 *v); /* only where the sign is told */
 bool die_flag(const struct die *d, enum at a);
 bool die_ref(const struct die *d, enum at a, struct die *out);
 bool die_ref_place(const struct die *d, enum at a, struct unit **u, u64 *off);
@@ -265,4 +270,12 @@ bool scope_at(struct unit *u, u64 addr, struct die *out);
 /* Whether code can be there: what the linker threw away is left in the tables, at address 0 or so. */
 bool dbg_is_code(const struct dbg *d, u64 addr);
 
+/* ---- types ---- */
+
 void dbg_types_init(struct dbg *d);
+/* Whether types have namespaces and need no keyword in this language. */
+bool dbg_lang_has_scopes(u16 lang);
+/* The type that an entry's DW_AT_type says; void if there is none. */
+const struct type *dbg_type_of(const struct die *d);
+/* The entry of a type behind const, typedef and their like. */
+bool die_strip(const struct die *d, struct die *out);

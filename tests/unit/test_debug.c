@@ -273,11 +273,285 @@ static void test_lines(void)
 	}
 }
 
+/* ---- functions and types ---- */
+
+static const char funcs_c[] =
+	"#define KEEP __attribute__((noinline, used, visibility(\"default\")))\n"
+	"struct small { int a, b; }; struct two { long x; char c; }; struct big { long v[3]; }; struct mixed { double d; int i; };\n"
+	"struct floats { float f[2]; }; struct packed { char c; int i; } __attribute__((packed));\n"
+	"struct bits { unsigned a : 3, b : 7; int c : 5; unsigned long long d : 40; };\n"
+	"enum color { RED = 1, GREEN = 5, BLUE = 200 }; enum neg { MINUS = -3, PLUS = 7 };\n"
+	"union u { int i; char c[4]; };\n"
+	"typedef struct small small_t;\n"
+	"struct opaque;\n"
+	"struct node { struct node *next; char name[12]; int grid[2][3]; struct { int x, y; }; enum color col; struct opaque *o; void (*fn)(int);\n"
+	"	const char *const str; unsigned char raw[4]; char flex[]; };\n"
+	"KEEP int ints(int a, unsigned char b, long c, short d, struct node *n, enum color e, int seventh, long eighth) { return a + b + c + d + e + seventh + eighth + !n; }\n"
+	"KEEP long structs(struct small s, struct two t, small_t s2) { return s.a + t.x + s2.b; }\n"
+	"KEEP struct big result(struct big b, int x) { b.v[0] += x; return b; }\n"
+	"KEEP double doubles(double d, int i, float f, struct mixed s, struct floats fl, long after) { return d + i + f + s.d + fl.f[0] + after; }\n"
+	"KEEP int varargs(const char *fmt, ...) { return fmt[0]; }\n"
+	"KEEP int rare(struct bits b, union u u, _Bool flag, enum neg n, __int128 wide, struct two t, struct packed p) { return b.a + u.i + flag + n + (int)wide + t.c + p.i; }\n"
+	"KEEP int nothing(void) { return 1; }\n"
+	"static __attribute__((noinline)) int clone(int a, int b, int unused) { __asm__ volatile(\"\"); return a * b; }\n"
+	"int main(int argc, char **argv) { struct node n = {}; return ints(1, 2, 3, 4, &n, GREEN, 7, 8) + structs((struct small){ 1 }, (struct two){ 3 }, (small_t){ 5 }) +\n"
+	"	result((struct big){}, 4).v[0] + doubles(1, 2, 3, (struct mixed){ 4 }, (struct floats){}, 5) + varargs(\"x\", 1) +\n"
+	"	rare((struct bits){ 1 }, (union u){ 3 }, 1, MINUS, 5, (struct two){ 1 }, (struct packed){}) + nothing() + clone(3, argc, 1); }\n";
+
+static void put_func(struct dbg *d, struct sym_elf *e, const char *name, struct sbuf *out)
+{
+	const struct sym_func *s = sym_elf_find(e, name);
+	const struct dbg_func *f = s ? dbg_func_at(d, s->addr, s->name) : NULL;
+
+	sbuf_printf(out, "%s", name);
+	for (u32 i = 0; f && i < f->param_cnt; i++) {
+		const struct dbg_param *p = &f->params[i];
+
+		sbuf_printf(out, "%s%s %s ", i ? ", " : "(", type_str(&arena, p->type), p->name);
+		if (!p->piece_cnt)
+			sbuf_printf(out, strstr(p->why, "floating") ? "float" : strstr(p->why, "away") ? "away" : "unknown");
+		for (u32 k = 0; k < p->piece_cnt; k++) {
+			static const char *const regs[] = { "ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9" };
+			const struct dbg_piece *at = &p->pieces[k];
+			const char *reg = at->reg < ARRAY_CNT(regs) ? regs[at->reg] : "?";
+
+			sbuf_puts(out, k ? "+" : "");
+			if (p->piece_cnt > 1)
+				sbuf_printf(out, "%u:", at->off);
+			switch (at->where) {
+			case DBG_REG:
+				sbuf_printf(out, "%s", reg);
+				break;
+			case DBG_MEM:
+				sbuf_printf(out, "[%s+%lld]", reg, (long long)at->num);
+				break;
+			case DBG_REG_SUM:
+				sbuf_printf(out, "%s+%lld", reg, (long long)at->num);
+				break;
+			case DBG_CONST:
+				sbuf_printf(out, "=%lld", (long long)at->num);
+				break;
+			}
+		}
+	}
+	sbuf_printf(out, f ? "%s) %s\n" : " ?\n", f && f->is_variadic ? ", ..." : f && !f->param_cnt ? "(" : "", f ? type_str(&arena, f->ret) : "");
+}
+
+static void put_struct(struct dbg *d, const char *keyword, const char *name, struct sbuf *out)
+{
+	struct type_source *src = dbg_types(d, 0);
+	const struct type *t = src->find(src, keyword, name);
+
+	if (!t) {
+		sbuf_printf(out, "no %s %s\n", keyword, name);
+		return;
+	}
+	t = type_complete(t);
+	sbuf_printf(out, "%s %u:", type_str(&arena, t), t->size);
+	for (u32 i = 0; i < t->member_cnt; i++) {
+		const struct member *m = &t->members[i];
+
+		sbuf_printf(out, " %u %s %s", m->off, type_str(&arena, m->type), m->name);
+		if (m->bit_sz)
+			sbuf_printf(out, " %u:%u", m->bit_off, m->bit_sz);
+		sbuf_puts(out, i + 1 < t->member_cnt ? "," : "");
+	}
+	for (u32 i = 0; i < t->const_cnt; i++)
+		sbuf_printf(out, " %s=%lld", t->consts[i].name, (long long)t->consts[i].value);
+	sbuf_putc(out, '\n');
+}
+
+static struct dbg *open_both(const char *prog, struct sym_elf **e)
+{
+	struct dbg *d = NULL;
+
+	CHECK(!sym_elf_open(in_dir(prog), e));
+	CHECK(!dbg_open(in_dir(prog), &d));
+	return d;
+}
+
+#ifdef __x86_64__
+static void test_functions(void)
+{
+	static const char *const how[] = { "cc -gdwarf-5", "cc -gdwarf-4", "clang -gdwarf-5", "clang -gdwarf-4" };
+	static const char *const names[] = { "ints", "structs", "result", "doubles", "varargs", "rare", "nothing" };
+	static const char want[] =
+		"ints(int32 a di, uint8 b si, int64 c dx, int16 d cx, struct node * n r8, enum color e r9, int32 seventh [sp+8], int64 eighth [sp+16]) int32\n"
+		"structs(struct small s di, struct two t 0:si+8:dx, struct small s2 cx) int64\n"
+		"result(struct big b [sp+8], int32 x si) struct big\n"
+		"doubles(int64 d float, int32 i di, int32 f float, struct mixed s float, struct floats fl float, int64 after dx) int64\n"
+		"varargs(int8 * fmt di, ...) int32\n"
+		"rare(struct bits b di, union u u si, bool flag dx, enum neg n cx, uint64[2] wide 0:r8+8:r9, struct two t [sp+8], struct packed p [sp+24]) int32\n"
+		"nothing() int32\n";
+	bool has_clang = !system("command -v clang >/dev/null");
+
+	write_file("src/funcs.c", funcs_c);
+	for (u32 i = 0; i < 2 * ARRAY_CNT(how); i++) {
+		const char *cc = how[i / 2], *opt = i % 2 ? "-O2" : "-O0";
+		struct sbuf got = {};
+		struct sym_elf *e;
+		struct dbg *d;
+		s64 v;
+		const struct type *t;
+
+		if (str_starts(cc, "clang") && !has_clang)
+			continue;
+		CHECK(sh("%s %s -o funcs src/funcs.c", cc, opt));
+		d = open_both("funcs", &e);
+		for (u32 k = 0; k < ARRAY_CNT(names); k++)
+			put_func(d, e, names[k], &got);
+		check_text(cc, __LINE__, sbuf_str(&got), want);
+		/* A copy for the only caller: constants are constants, the rest may be in other registers. */
+		if (i % 2 && sym_elf_find(e, "clone.constprop.0")) {
+			sbuf_reset(&got);
+			put_func(d, e, "clone.constprop.0", &got);
+			CHECK(strstr(got.s, "int32 b di") && strstr(got.s, "int32 a =3"));
+		} else if (!(i % 2)) {
+			sbuf_reset(&got);
+			put_func(d, e, "clone", &got);
+			CHECK_TEXT(got.s, "clone(int32 a di, int32 b si, int32 unused dx) int32\n");
+		}
+		sbuf_reset(&got);
+		put_struct(d, "struct", "node", &got);
+		put_struct(d, "struct", "bits", &got);
+		put_struct(d, "", "small_t", &got);
+		put_struct(d, "union", "u", &got);
+		put_struct(d, "enum", "color", &got);
+		put_struct(d, "enum", "neg", &got);
+		put_struct(d, "struct", "opaque", &got);
+		put_struct(d, "struct", "color", &got);
+		put_struct(d, "", "node", &got);
+		put_struct(d, "", "float", &got);
+		CHECK_TEXT(got.s, "struct node 88: 0 struct node * next, 8 string[12] name, 20 int32[3][2] grid, 44 struct (anonymous) , 52 enum color col, "
+				  "56 struct opaque * o, 64 void * fn, 72 int8 * str, 80 uint8[4] raw, 84 int8[0] flex\n"
+				  "struct bits 8: 0 uint32 a 0:3, 0 uint32 b 3:7, 0 int32 c 10:5, 0 uint64 d 15:40\n"
+				  "struct small 8: 0 int32 a, 4 int32 b\n"
+				  "union u 4: 0 int32 i, 0 string[4] c\n"
+				  "enum color 4: RED=1 GREEN=5 BLUE=200\n"
+				  "enum neg 4: MINUS=-3 PLUS=7\n"
+				  "no struct opaque\nno struct color\nno  node\nint32 4:\n");
+		CHECK(dbg_types(d, 0)->constant(dbg_types(d, 0), "BLUE", &v, &t) && v == 200 && !t->is_signed);
+		CHECK(dbg_types(d, 0)->constant(dbg_types(d, 0), "MINUS", &v, &t) && v == -3 && t->is_signed);
+		CHECK(!dbg_types(d, 0)->constant(dbg_types(d, 0), "WHITE", &v, &t));
+		CHECK(!dbg_func_at(d, 1, ""));
+		sbuf_release(&got);
+		dbg_close(d);
+		sym_elf_free(e);
+	}
+}
+
+static const char classes_cc[] =
+	"#define KEEP __attribute__((noinline, used))\n"
+	"namespace net { namespace { struct hidden { int h; }; }\n"
+	"struct base { long id; virtual ~base() {} };\n"
+	"struct owner { int *p; owner(int *q) : p(q) {} owner(const owner &o) : p(o.p) {} ~owner() { p = 0; } };\n"
+	"class conn : public base { public: int fd; static int count; struct inner { short s; } in; enum class state : unsigned char { idle = 1, busy = 200 } st;\n"
+	"	KEEP int send(const char *data, unsigned long len) const; KEEP static int make(conn &c, hidden *h); conn *next; };\n"
+	"int conn::count;\n"
+	"int conn::send(const char *data, unsigned long len) const { return fd + (int)len; }\n"
+	"int conn::make(conn &c, hidden *h) { return c.fd + h->h; }\n"
+	"template <typename T> KEEP T twice(T a) { return a + a; }\n"
+	"KEEP int take(int before, owner o, int after) { return *o.p + before + after; } }\n"
+	"int main() { net::conn c; int x = 5; c.fd = 3; net::hidden h{4}; c.send(\"hi\", 2); net::conn::make(c, &h); net::twice<int>(3);\n"
+	"	return net::take(1, net::owner(&x), 2); }\n";
+
+static void test_classes(void)
+{
+	static const char *const how[] = { "g++ -O0", "g++ -O2", "clang++ -O0", "clang++ -O2" };
+
+	write_file("src/classes.cc", classes_cc);
+	for (u32 i = 0; i < ARRAY_CNT(how); i++) {
+		struct sbuf got = {};
+		struct sym_elf *e;
+		struct dbg *d;
+
+		if (system(arena_printf(&arena, "command -v %.*s >/dev/null", (int)strcspn(how[i], " "), how[i])))
+			continue;
+		CHECK(sh("%s -g -o classes src/classes.cc", how[i]));
+		d = open_both("classes", &e);
+		put_func(d, e, "_ZNK3net4conn4sendEPKcm", &got);
+		put_func(d, e, "_ZN3net4conn4makeERS0_PNS_12_GLOBAL__N_16hiddenE", &got);
+		put_func(d, e, "_ZN3net5twiceIiEET_S1_", &got);
+		put_func(d, e, "_ZN3net4takeEiNS_5ownerEi", &got);
+		put_struct(d, "struct", "conn", &got);
+		put_struct(d, "", "net::conn::inner", &got);
+		put_struct(d, "struct", "net::hidden", &got);
+		put_struct(d, "struct", "inner::conn", &got);
+		put_struct(d, "struct", "onn", &got);
+		put_struct(d, "enum", "net::conn::state", &got);
+		CHECK_TEXT(got.s, "_ZNK3net4conn4sendEPKcm(struct net::conn * this di, int8 * data si, uint64 len dx) int32\n"
+				  "_ZN3net4conn4makeERS0_PNS_12_GLOBAL__N_16hiddenE(struct net::conn * c di, struct net::hidden * h si) int32\n"
+				  "_ZN3net5twiceIiEET_S1_(int32 a di) int32\n"
+				  "_ZN3net4takeEiNS_5ownerEi(int32 before di, struct net::owner o [si+0], int32 after dx) int32\n"
+				  "struct net::conn 32: 0 struct net::base , 16 int32 fd, 20 struct net::conn::inner in, 22 enum net::conn::state st, 24 struct net::conn * next\n"
+				  "struct net::conn::inner 2: 0 int16 s\n"
+				  "struct net::hidden 4: 0 int32 h\n"
+				  "no struct inner::conn\nno struct onn\n"
+				  "enum net::conn::state 1: idle=1 busy=200\n");
+		sbuf_release(&got);
+		dbg_close(d);
+		sym_elf_free(e);
+	}
+}
+
+/* A struct that is defined in another unit than where it is used. */
+static void test_declared(void)
+{
+	struct sbuf got = {};
+	struct sym_elf *e;
+	struct dbg *d;
+	const struct type *t;
+	const struct dbg_func *f;
+
+	write_file("src/d1.c", "struct far; int use(struct far *f) { return f != 0; } int main(void) { return use(0); }");
+	write_file("src/d2.c", "struct far { int x; struct far *next; } far_one;");
+	CHECK(sh("cc -g -o declared src/d1.c src/d2.c"));
+	d = open_both("declared", &e);
+	f = dbg_func_at(d, sym_elf_find(e, "use")->addr, "use");
+	t = f && f->param_cnt == 1 && f->params[0].type->kind == T_POINTER ? type_complete(f->params[0].type->elem) : &type_void;
+	CHECK(t->kind == T_STRUCT && t->size == 16 && t->member_cnt == 2 && str_eq(t->members[1].name, "next"));
+	/* The same in a debug file of its own */
+	CHECK(sh("objcopy --only-keep-debug declared declared.debug && objcopy --strip-all --add-gnu-debuglink=declared.debug declared decl2"));
+	dbg_close(d);
+	CHECK(!dbg_open(in_dir("decl2"), &d));
+	put_struct(d, "struct", "far", &got);
+	CHECK_TEXT(sbuf_str(&got), "struct far 16: 0 int32 x, 8 struct far * next\n");
+	sbuf_release(&got);
+	dbg_close(d);
+	sym_elf_free(e);
+	CHECK(sh("rm declared.debug"));
+	CHECK(dbg_open(in_dir("decl2"), &d) == -ENOENT);
+}
+#endif
+
 /* ---- hostile files ---- */
+
+/* As deep as printing would go: by-value members, and one step along pointers. */
+static void walk_type(const struct type *t, u32 depth)
+{
+	CHECK(depth < 200);
+	if (depth >= 200)
+		return;
+	if (t->kind == T_ARRAY) {
+		walk_type(t->elem, depth + 1);
+	} else if (t->kind == T_STRUCT || t->kind == T_ENUM) {
+		t = type_complete(t);
+		for (u32 i = 0; i < t->member_cnt; i++) {
+			const struct member *m = &t->members[i];
+
+			if (m->off > t->size || m->type->size > t->size - m->off)
+				CHECK(!"member outside of its struct");
+			walk_type(m->type, depth + 1);
+			if (m->type->kind == T_POINTER && m->type->elem->kind == T_STRUCT)
+				type_complete(m->type->elem);
+		}
+	}
+}
 
 /* Asks everything that can be asked; answers do not matter. */
 static void ask_all(struct dbg *d)
 {
+	static const char *const names[] = { "int", "node", "small_t", "conn", "net::conn", "bits", "BLUE", "hidden" };
 	struct dbg_lines found;
 
 	dbg_find_line(d, "lines.c", 5, 0, &found);
@@ -286,6 +560,16 @@ static void ask_all(struct dbg *d)
 	vec_free(&found.at);
 	for (u64 a = 0x1000; a < 0x1400; a += 16)
 		dbg_line_at(d, a, &(struct dbg_place){});
+	for (u64 a = 0x1000; a < 0x1400; a++)
+		dbg_func_at(d, a, "f");
+	for (u32 i = 0; i < ARRAY_CNT(names); i++) {
+		struct type_source *src = dbg_types(d, 0);
+		const struct type *t = src->find(src, i % 2 ? "struct" : "", names[i]);
+
+		if (t)
+			walk_type(t, 0);
+		src->constant(src, names[i], &(s64){ 0 }, NULL);
+	}
 }
 
 /* Each debug section in turn is cut, or has bytes changed. */
@@ -345,8 +629,20 @@ int main(void)
 	test_open();
 	test_lines();
 	CHECK(sh("cc -gdwarf-5 -O2 -o v5 src/lines.c && cc -gdwarf-4 -O2 -o v4 src/lines.c"));
-	test_hostile("v5", 300);
-	test_hostile("v4", 300);
+	test_hostile("v5", 100);
+	test_hostile("v4", 100);
+#ifdef __x86_64__
+	test_functions();
+	test_classes();
+	test_declared();
+#endif
+	CHECK(sh("cc -gdwarf-5 -O2 -o v5 src/funcs.c && cc -gdwarf-4 -O0 -o v4 src/funcs.c"));
+	test_hostile("v5", 200);
+	test_hostile("v4", 200);
+	if (!system("command -v g++ >/dev/null")) {
+		CHECK(sh("g++ -g -O2 -o cpp src/classes.cc"));
+		test_hostile("cpp", 200);
+	}
 	if (!failed)
 		CHECK(sh("cd / && rm -r %s", dir));
 	return world_end();
