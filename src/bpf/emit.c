@@ -243,6 +243,11 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		put_mov(e, reg_of(e, i->d), reg_of(e, i->a));
 		put(e, BPF_ALU64 | BPF_NEG, reg_of(e, i->d), 0, 0, 0);
 		break;
+	case IR_PLAIN:
+		/* The order of bytes that the machine has already: no machine code, but to the verifier the result is any number. */
+		put_mov(e, reg_of(e, i->d), reg_of(e, i->a));
+		put(e, BPF_ALU | BPF_END | BPF_TO_LE, reg_of(e, i->d), 0, 0, 64);
+		break;
 	case IR_ZEXT: case IR_SEXT: case IR_BSWAP:
 		put_ext(e, i);
 		break;

@@ -77,7 +77,7 @@ static bool is_commutative(enum ir_op op)
 
 static bool is_two_address(enum ir_op op)
 {
-	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_ZEXT || op == IR_SEXT || op == IR_BSWAP || op == IR_MOV;
+	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_PLAIN || op == IR_ZEXT || op == IR_SEXT || op == IR_BSWAP || op == IR_MOV;
 }
 
 static void note_hints(struct alloc *al, const struct ir_insn *i)

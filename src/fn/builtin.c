@@ -237,7 +237,7 @@ static bool need(struct check *k, struct expr *e, u32 flag, const char *where)
 static void check_argn(struct check *k, struct expr *e)
 {
 	e->type = &type_u64;
-	if (!need(k, e, PROV_ARGN, "kprobe, uprobe and usdt")) {
+	if (!need(k, e, PROV_ARGN, "kprobe, rawtracepoint, uprobe and usdt")) {
 		if (k->unit->provider->flags & PROV_ARGS)
 			diag_hint(k->c->diag, "this probe names its arguments: args.NAME; `sonde -lv` shows them");
 		else if (k->unit->provider->flags & PROV_RETVAL)
@@ -257,9 +257,20 @@ static struct val lower_argn(struct lower *l, struct expr *e, const struct mem *
 
 static void check_retval(struct check *k, struct expr *e)
 {
+	const struct provider *p = k->unit->provider;
+
 	e->type = &type_u64;
-	if (!need(k, e, PROV_RETVAL, "kretprobe and uretprobe") && (k->unit->provider->flags & PROV_ARGS))
-		diag_hint(k->c->diag, "the result of a system call is args.ret of its sys_exit tracepoint");
+	if (!need(k, e, PROV_RETVAL, "fexit, kretprobe and uretprobe")) {
+		if (p->flags & PROV_ARGS)
+			diag_hint(k->c->diag, p->flags & PROV_FUNC ? "a function has a result when it returns: fexit" :
+								     "the result of a system call is args.ret of its sys_exit tracepoint");
+		return;
+	}
+	if (!p->retval || k->unit->is_assumed)
+		return;
+	e->type = p->retval(k->c, k->unit);
+	if (!e->type)
+		check_fail(k, e, E_NO_ARGS, "%s has no result", k->c->sites.at[k->unit->site_first].name);
 }
 
 static struct val lower_retval(struct lower *l, struct expr *e, const struct mem *dst)
@@ -269,7 +280,7 @@ static struct val lower_retval(struct lower *l, struct expr *e, const struct mem
 
 static void check_args(struct check *k, struct expr *e)
 {
-	if (!need(k, e, PROV_ARGS, "tracepoint"))
+	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint and tracepoint"))
 		return;
 	if (k->unit->is_assumed) {
 		e->type = &type_error; /* nothing is known, so nothing is said */
@@ -317,7 +328,7 @@ static void check_func(struct check *k, struct expr *e)
 {
 	k->unit->uses_site = true;
 	e->type = &type_site_func;
-	need(k, e, PROV_FUNC, "kprobe, kretprobe, uprobe and uretprobe");
+	need(k, e, PROV_FUNC, "fentry, fexit, kprobe, kretprobe, uprobe and uretprobe");
 }
 
 /* func in a map of ksym() values: where the function is. */
@@ -423,7 +434,7 @@ static const struct fn rows[] = {
 	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },
 	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
 	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
-	{ "args", "() struct", "the named arguments of a tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
+	{ "args", "() struct", "the named arguments of a function or tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
 	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD, check_ctx, lower_ctx_row },
 	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }", FN_WORD, check_probe, lower_site_row },
 	{ "func", "() string", "name of the traced function", "kprobe:vfs_* { @[func] = count() }", FN_WORD, check_func, lower_site_row },

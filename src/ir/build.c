@@ -109,6 +109,14 @@ vreg ir_neg(struct ir_build *b, vreg a)
 	return d;
 }
 
+vreg ir_plain(struct ir_build *b, vreg a)
+{
+	vreg d = ir_vreg(b->f);
+
+	append(b, (struct ir_insn){ .op = IR_PLAIN, .d = d, .a = a });
+	return d;
+}
+
 vreg ir_load(struct ir_build *b, vreg base, s64 off, u32 size)
 {
 	vreg d = ir_vreg(b->f);

@@ -117,6 +117,7 @@ vreg ir_alu(struct ir_build *b, enum ir_op op, vreg a, struct opnd rhs);
 void ir_alu_to(struct ir_build *b, enum ir_op op, vreg d, vreg a, struct opnd rhs);
 vreg ir_ext(struct ir_build *b, enum ir_op op, vreg a, u32 size);
 vreg ir_neg(struct ir_build *b, vreg a);
+vreg ir_plain(struct ir_build *b, vreg a);
 vreg ir_load(struct ir_build *b, vreg base, s64 off, u32 size);
 void ir_store(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v);
 void ir_atomic_add(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v);

@@ -85,6 +85,8 @@ vreg lower_force(struct lower *l, struct opnd o)
 
 vreg lower_addr(struct lower *l, struct mem m)
 {
+	if (m.btf)
+		m.base = ir_plain(&l->b, m.base);
 	return m.off ? ir_alu(&l->b, IR_ADD, m.base, opnd_imm(m.off)) : m.base;
 }
 
@@ -94,6 +96,7 @@ static struct mem near(struct lower *l, struct mem m, u32 size)
 	if (m.off < INT16_MIN || m.off + (s64)size > INT16_MAX) {
 		m.base = lower_addr(l, m);
 		m.off = 0;
+		m.btf = NULL;
 	}
 	return m;
 }
@@ -185,9 +188,53 @@ static vreg extend(struct lower *l, vreg v, const struct type *t)
 	return v;
 }
 
+struct val val_typed_ptr(struct lower *l, vreg r, const struct type *t)
+{
+	bool is_known = type_is_struct_ptr(t) && t->as == AS_KERNEL && !t->is_percpu && t->elem->size;
+
+	/* What pointers to other things are to the verifier differs between kernels. */
+	return (struct val){ VAL_REG, .r = opnd_reg(is_known ? r : ir_plain(&l->b, r)), .btf = is_known ? t->elem : NULL };
+}
+
+/* The verifier looks the member up by offset and size alone: it must find the one that is meant. */
+bool lower_can_follow(struct mem src, const struct type *t)
+{
+	return src.btf && src.off >= 0 && src.off + (s64)t->size <= INT16_MAX && type_is_scalar(t) && type_has_scalar(src.btf, src.off, t);
+}
+
+struct val lower_follow(struct lower *l, struct mem src, const struct type *t)
+{
+	bool may_be_null = l->unit->provider->flags & PROV_BTF_NULL;
+	struct ir_block *there = NULL, *done = NULL;
+	vreg d, v;
+
+	BUG_ON(!lower_can_follow(src, t));
+	if (may_be_null) {
+		there = ir_block_new(l->b.f);
+		done = ir_block_new(l->b.f);
+		d = ir_vreg(l->b.f);
+		ir_mov_to(&l->b, d, opnd_imm(0));
+		ir_br(&l->b, C_NE, src.base, opnd_imm(0), there, done);
+		ir_place(&l->b, there);
+	}
+	v = extend(l, ir_load(&l->b, src.base, src.off, t->size), t);
+	if (may_be_null) {
+		ir_mov_to(&l->b, d, opnd_reg(v));
+		ir_jmp(&l->b, done);
+		ir_place(&l->b, done);
+		v = d;
+	}
+	return t->kind == T_POINTER ? val_typed_ptr(l, v, t) : val_reg(v);
+}
+
 vreg lower_load(struct lower *l, struct mem src, const struct type *t)
 {
 	BUG_ON(!type_is_scalar(t));
+	if (lower_can_follow(src, t)) {
+		struct val v = lower_follow(l, src, t);
+
+		return v.btf ? ir_plain(&l->b, v.r.r) : v.r.r;
+	}
 	if (src.as != AS_NONE) {
 		struct mem tmp = lower_temp(l, 8, 8);
 
@@ -372,7 +419,17 @@ void lower_var_set(struct lower *l, struct var *v, struct opnd o)
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 {
 	if (type_is_scalar(v->type)) {
-		struct opnd o = lower_scalar(l, value);
+		struct opnd o;
+
+		/* In a register, given a value once, and never without one: it leads where that value leads. */
+		if (v->assign_cnt == 1 && !v->is_shared && !v->needs_init && !v->is_zeroed && v->type->kind == T_POINTER) {
+			struct val known = lower_known_ptr(l, value, NULL);
+
+			v->btf = known.kind == VAL_REG ? known.btf : NULL;
+			lower_var_set(l, v, known.kind == VAL_REG ? known.r : opnd_reg(lower_load(l, known.mem, value->type)));
+			return;
+		}
+		o = lower_scalar(l, value);
 
 		lower_var_set(l, v, v->is_fixed ? opnd_reg(lower_var_cut(l, v, lower_force(l, o))) : o);
 		return;
@@ -385,6 +442,7 @@ void lower_var_init(struct lower *l, struct var *v)
 {
 	if (!v->type)
 		return;
+	v->is_zeroed = true;
 	if (type_is_scalar(v->type))
 		lower_var_set(l, v, opnd_imm(0));
 	else

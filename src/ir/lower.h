@@ -3,6 +3,11 @@
  * A value is a register (scalars, extended to 64 bits by their type) or memory. Memory that the program can read directly (stack slot,
  * scratch, map value, ring record) has as AS_NONE here; memory at a kernel or user address has as AS_KERNEL or AS_USER and is read by
  * lower_read() at the moment it is needed, straight into its destination.
+ *
+ * Pointers that the kernel hands to typed programs (fentry, raw tracepoints, iterators), and what is found through them, are known to the
+ * verifier: it lets programs follow them by plain loads, and functions such as path() take nothing else. Such a value has `btf` set. It
+ * is good for following only: the verifier forbids most arithmetic with it, so everybody else gets a plain number (lower_expr() does
+ * that; lower_known_ptr() does not). It may be NULL where the provider has PROV_BTF_NULL.
  */
 #pragma once
 
@@ -16,6 +21,7 @@ struct mem {
 	vreg base;
 	s64 off;
 	enum addr_space as; /* AS_NONE: ours */
+	const struct type *btf; /* base is a pointer that the verifier knows to lead to this struct; NULL: a plain address */
 };
 
 enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
@@ -25,6 +31,7 @@ struct val {
 	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to and with its NUL, a stack's head and frames */
 	struct opnd r; /* VAL_REG */
 	struct mem mem; /* VAL_MEM */
+	const struct type *btf; /* VAL_REG: see struct mem */
 };
 
 static inline struct val val_none(void)
@@ -94,6 +101,8 @@ struct lower {
 
 /* Expressions. */
 struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst);
+/* The same, but a pointer stays what the verifier knows it to be (val.btf, mem.btf). */
+struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *dst);
 struct opnd lower_scalar(struct lower *l, struct expr *e); /* e has a scalar type */
 vreg lower_reg(struct lower *l, struct expr *e);           /* the same, in a register */
 /* Writes the value of e, converted to type t, to dst. Padding inside is zeroed. */
@@ -125,6 +134,11 @@ void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst);
 /* Reads a scalar of type t at src, whatever its address space. */
 vreg lower_load(struct lower *l, struct mem src, const struct type *t);
 vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 bit_off, u32 bit_sz);
+/* The same by one load, without forgetting what a pointer leads to. Only if lower_can_follow(). */
+struct val lower_follow(struct lower *l, struct mem src, const struct type *t);
+bool lower_can_follow(struct mem src, const struct type *t);
+/* A pointer of type t that a typed program was given, as a value that can be followed if the verifier lets us. */
+struct val val_typed_ptr(struct lower *l, vreg r, const struct type *t);
 void lower_zero(struct lower *l, struct mem m, u32 size);
 void lower_copy(struct lower *l, struct mem src, struct mem dst, u32 size);
 /* The same where src may be aligned to no more than `align`. */

@@ -27,6 +27,15 @@ vreg lower_reg(struct lower *l, struct expr *e)
 	return lower_force(l, lower_scalar(l, e));
 }
 
+/* A pointer, in a register; *btf: what it is known to lead to, or NULL. */
+static vreg lower_ptr(struct lower *l, struct expr *e, const struct type **btf)
+{
+	struct val v = lower_known_ptr(l, e, NULL);
+
+	*btf = v.btf;
+	return v.kind == VAL_MEM ? lower_load(l, v.mem, e->type) : lower_force(l, v.r);
+}
+
 struct mem lower_mem(struct lower *l, struct expr *e)
 {
 	struct mem dst;
@@ -535,7 +544,9 @@ static struct val lower_unary(struct lower *l, struct expr *e)
 	case UN_NOT:
 		return cond_value(l, e);
 	case UN_DEREF: {
-		struct mem m = { .base = lower_reg(l, e->unary.a), .as = space_of(e->unary.a->type) };
+		struct mem m = { .as = space_of(e->unary.a->type) };
+
+		m.base = lower_ptr(l, e->unary.a, &m.btf);
 
 		return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
 	}
@@ -598,6 +609,8 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 
 static struct val member_value(struct lower *l, struct mem m, const struct member *member)
 {
+	if (!member->bit_sz && lower_can_follow(m, member->type))
+		return lower_follow(l, m, member->type);
 	if (member->bit_sz)
 		return val_reg(lower_load_bits(l, m, member->type, member->bit_off, member->bit_sz));
 	if (type_is_scalar(member->type))
@@ -613,17 +626,17 @@ static struct val lower_field(struct lower *l, struct expr *e)
 	if (base->kind == E_CALL && base->call.fn->flags & FN_ARGS)
 		return l->unit->provider->lower_arg_member(l, e->field.member, e->field.off);
 	if (e->field.derefs) {
-		const struct type *t = base->type;
-		vreg p = lower_reg(l, base);
+		const struct type *t = base->type, *btf;
+		vreg p = lower_ptr(l, base, &btf);
 
 		/* every pointer but the last is followed by a read of its own */
 		for (u32 i = 1; i < e->field.derefs; i++) {
 			p = lower_load(l, (struct mem){ .base = p, .as = space_of(t) }, t->elem);
 			t = t->elem;
 		}
-		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t) };
+		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t), .btf = btf };
 	} else {
-		struct val v = lower_expr(l, base, NULL);
+		struct val v = lower_known_ptr(l, base, NULL);
 
 		BUG_ON(v.kind != VAL_MEM);
 		m = v.mem;
@@ -678,7 +691,7 @@ static struct val lower_index(struct lower *l, struct expr *e)
 	if (t->kind == T_POINTER) {
 		m = (struct mem){ .base = lower_reg(l, base), .as = space_of(t) };
 	} else {
-		struct val v = lower_expr(l, base, NULL);
+		struct val v = lower_known_ptr(l, base, NULL);
 
 		BUG_ON(v.kind != VAL_MEM);
 		m = v.mem;
@@ -692,8 +705,11 @@ static struct val lower_index(struct lower *l, struct expr *e)
 		/* Our own memory must provably stay inside: past the end there is a warning, and zero. */
 		if (m.as == AS_NONE)
 			return index_own(l, e, m, idx, t->kind == T_ARRAY ? t->cnt : t->size);
+		m = (struct mem){ .base = lower_addr(l, m), .as = m.as };
 		m.base = ir_alu(&l->b, IR_ADD, m.base, opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
 	}
+	if (lower_can_follow(m, e->type))
+		return lower_follow(l, m, e->type);
 	return type_is_scalar(e->type) ? val_reg(lower_load(l, m, e->type)) : val_mem(m);
 }
 
@@ -723,7 +739,9 @@ static struct val lower_var(struct lower *l, struct expr *e)
 	struct var *v = e->var.var;
 
 	BUG_ON(lower_var_is_new(l, v));
-	return type_is_scalar(v->type) ? val_reg(lower_var_get(l, v)) : val_mem(lower_var_mem(l, v));
+	if (type_is_scalar(v->type))
+		return (struct val){ VAL_REG, .r = opnd_reg(lower_var_get(l, v)), .btf = v->btf };
+	return val_mem(lower_var_mem(l, v));
 }
 
 static struct val lower_literal(struct lower *l, struct expr *e, const struct mem *dst)
@@ -776,6 +794,15 @@ void lower_unpin(struct lower *l, struct expr *e)
 }
 
 struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct val v = lower_known_ptr(l, e, dst);
+
+	if (v.kind == VAL_REG && v.btf)
+		v = val_reg(ir_plain(&l->b, v.r.r));
+	return v;
+}
+
+struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	vec_for(p, &l->pins)
 		if (p->e == e)

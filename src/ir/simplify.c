@@ -300,8 +300,8 @@ static bool has_effect(enum ir_op op)
 	case IR_RET: case IR_SCRATCH: case IR_SCRATCH_AT: case IR_UNSCRATCH:
 		return true;
 	case IR_IMM: case IR_MOV: case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR:
-	case IR_SHL: case IR_SHR: case IR_SAR: case IR_NEG: case IR_ZEXT: case IR_SEXT: case IR_BSWAP: case IR_LOAD: case IR_CTX: case IR_MAP:
-	case IR_MAPVAL: case IR_SLOT: case IR_ARG: case IR_FUNC: case IR_OP_CNT:
+	case IR_SHL: case IR_SHR: case IR_SAR: case IR_NEG: case IR_PLAIN: case IR_ZEXT: case IR_SEXT: case IR_BSWAP: case IR_LOAD: case IR_CTX:
+	case IR_MAP: case IR_MAPVAL: case IR_SLOT: case IR_ARG: case IR_FUNC: case IR_OP_CNT:
 		return false;
 	}
 	return true;

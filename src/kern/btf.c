@@ -40,8 +40,13 @@ static const struct type *type_at(struct btf *b, u32 id);
 
 /* ---- from records to types ---- */
 
-/* The first type that does not only decorate another one; *is_user: a tag said that it is user memory. NULL: void. */
-static const struct btf_type *skip_mods(const struct btfraw *raw, u32 *id, bool *is_user)
+/* What tags say of memory. */
+struct tags {
+	bool is_user, is_percpu;
+};
+
+/* The first type that does not only decorate another one. NULL: void. */
+static const struct btf_type *skip_mods(const struct btfraw *raw, u32 *id, struct tags *tags)
 {
 	for (u32 depth = 0; depth < 64; depth++) {
 		const struct btf_type *t = btfraw_type(raw, *id);
@@ -50,8 +55,10 @@ static const struct btf_type *skip_mods(const struct btfraw *raw, u32 *id, bool 
 			return NULL;
 		switch (btf_kind(t)) {
 		case BTF_KIND_TYPE_TAG:
-			if (is_user && str_eq(btfraw_str(raw, t->name_off), "user"))
-				*is_user = true;
+			if (tags && str_eq(btfraw_str(raw, t->name_off), "user"))
+				tags->is_user = true;
+			if (tags && str_eq(btfraw_str(raw, t->name_off), "percpu"))
+				tags->is_percpu = true;
 			*id = t->type;
 			break;
 		case BTF_KIND_TYPEDEF: case BTF_KIND_VOLATILE: case BTF_KIND_CONST: case BTF_KIND_RESTRICT:
@@ -89,11 +96,14 @@ static const struct type *int_type(struct btf *b, const struct btf_type *t)
 
 static const struct type *pointer_type(struct btf *b, const struct btf_type *t)
 {
-	bool is_user = false;
+	struct tags tags = {};
 	u32 target = t->type;
+	struct type *p;
 
-	skip_mods(&b->raw, &target, &is_user);
-	return type_pointer(&b->arena, type_at(b, t->type), is_user ? AS_USER : AS_KERNEL);
+	skip_mods(&b->raw, &target, &tags);
+	p = (struct type *)type_pointer(&b->arena, type_at(b, t->type), tags.is_user ? AS_USER : AS_KERNEL);
+	p->is_percpu = tags.is_percpu;
+	return p;
 }
 
 static const struct type *array_type(struct btf *b, const struct btf_type *t)
@@ -508,7 +518,7 @@ static bool fill_proto(struct btf *b, u32 proto_id, u32 first, struct btf_func *
 	const struct btf_type *t = skip_mods(&b->raw, &proto_id, NULL);
 	const struct btf_param *p;
 	struct member *params;
-	u32 cnt;
+	u32 cnt, off = 0;
 
 	if (!t || btf_kind(t) != BTF_KIND_FUNC_PROTO)
 		return false;
@@ -529,10 +539,12 @@ static bool fill_proto(struct btf *b, u32 proto_id, u32 first, struct btf_func *
 		if (!*m->name)
 			m->name = arena_printf(&b->arena, "arg%u", i - first);
 		m->type = type_at(b, p[i].type);
-		m->off = 8 * (i - first);
+		m->off = off;
+		off += ALIGN_UP(MAX(1, m->type->size), 8);
 	}
 	out->params = params;
 	out->param_cnt = cnt - first;
+	out->param_sz = off;
 	out->ret = type_at(b, t->type);
 	return true;
 }
@@ -548,7 +560,26 @@ bool btf_find_func(struct type_source *src, const char *module, const char *name
 	return fill_proto(in, btfraw_type(&in->raw, id)->type, 0, out);
 }
 
-bool btf_find_raw_tp(struct type_source *src, const char *name, struct btf_func *out)
+bool btf_func_at(struct type_source *src, const char *module, u32 id, struct btf_func *out)
+{
+	struct btf *b = (struct btf *)src, *in = NULL;
+	const struct btf_type *t;
+
+	if (!module || str_eq(module, "vmlinux"))
+		in = b;
+	else
+		list_modules(b);
+	vec_for(m, &b->modules)
+		if (!in && str_eq((*m)->module, module) && open_module(*m))
+			in = *m;
+	t = in ? btfraw_type(&in->raw, id) : NULL;
+	if (!t || btf_kind(t) != BTF_KIND_FUNC)
+		return false;
+	*out = (struct btf_func){ .id = id, .module = in->module };
+	return fill_proto(in, t->type, 0, out);
+}
+
+bool btf_find_raw_tp(struct type_source *src, const char *module, const char *name, struct btf_func *out)
 {
 	struct btf *b = (struct btf *)src, *in, *in2;
 	const struct btf_type *ptr;
@@ -556,7 +587,7 @@ bool btf_find_raw_tp(struct type_source *src, const char *name, struct btf_func 
 	u32 id, ptr_id;
 
 	text = xasprintf("btf_trace_%s", name);
-	id = find_anywhere(b, NULL, BTF_BIT(BTF_KIND_TYPEDEF), text, &in);
+	id = find_anywhere(b, module, BTF_BIT(BTF_KIND_TYPEDEF), text, &in);
 	free(text);
 	if (!id)
 		return false;
@@ -678,6 +709,13 @@ bool kern_btf_func(const char *module, const char *name, struct btf_func *out)
 	struct type_source *src = kern_types();
 
 	return src && btf_find_func(src, module, name, out);
+}
+
+bool kern_btf_func_at(const char *module, u32 id, struct btf_func *out)
+{
+	struct type_source *src = kern_types();
+
+	return src && btf_func_at(src, module, id, out);
 }
 
 u32 kern_btf_find_id(const char *name, enum btf_kind kind)

@@ -20,20 +20,23 @@ struct type_source *btf_open_file(const char *path, int *err);
 struct type_source *btf_open_mem(const void *data, size_t len, int *err);
 void btf_close(struct type_source *src);
 
-/* A function: its parameters as a probe's arguments, 8 bytes each in `off`. */
+/* A function: its parameters as a probe's arguments, one after the other, each in a multiple of 8 bytes. */
 struct btf_func {
 	u32 id;             /* for attach_btf_id */
 	const char *module; /* NULL: the kernel itself */
 	const struct type *ret;
 	const struct member *params;
 	u32 param_cnt;
+	u32 param_sz;       /* bytes of all of them: where a probe's context has the result */
 	bool is_variadic;
 };
 
 /* module: NULL or "" searches everywhere, "vmlinux" only the kernel itself. False if there is no such function. */
 bool btf_find_func(struct type_source *src, const char *module, const char *name, struct btf_func *out);
+/* The same by number. */
+bool btf_func_at(struct type_source *src, const char *module, u32 id, struct btf_func *out);
 /* A raw tracepoint (without the first parameter, which programs do not see); id is that of the typedef btf_trace_NAME. */
-bool btf_find_raw_tp(struct type_source *src, const char *name, struct btf_func *out);
+bool btf_find_raw_tp(struct type_source *src, const char *module, const char *name, struct btf_func *out);
 /* The type's number; 0: none. module (may be NULL) receives where it was found, NULL for the kernel itself. */
 u32 btf_find_id(struct type_source *src, const char *name, enum btf_kind kind, const char **module);
 /* Calls fn for each type of the kind, modules included, until it returns false. The name is valid during the call. */
@@ -42,6 +45,7 @@ void btf_each(struct type_source *src, enum btf_kind kind, btf_each_fn fn, void 
 
 /* On kern_types(). */
 bool kern_btf_func(const char *module, const char *name, struct btf_func *out);
+bool kern_btf_func_at(const char *module, u32 id, struct btf_func *out);
 u32 kern_btf_find_id(const char *name, enum btf_kind kind);
 /* A descriptor of a module's BTF, as attach_btf_obj_fd wants it; the caller closes it. */
 int kern_btf_module_fd(const char *module);

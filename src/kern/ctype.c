@@ -204,14 +204,18 @@ static bool is_wrapped(const struct btfraw *b, const struct btf_type *ptr)
 	return to && (btf_kind(to) == BTF_KIND_FUNC_PROTO || btf_kind(to) == BTF_KIND_ARRAY);
 }
 
+/* A broken file can have a function that takes itself, many times. */
+#define STEPS_MAX 10000
+static u32 steps;
+
 /* `right` holds the declarator so far (at first the name, or nothing). */
 static void decl(const struct btfraw *b, u32 id, struct sbuf *left, struct sbuf *right, u32 depth)
 {
 	const struct btf_type *t = btfraw_type(b, id);
 	const char *word, *name;
 
-	if (!t || depth > CTYPE_DEPTH) {
-		sbuf_puts(left, depth > CTYPE_DEPTH ? "..." : "void");
+	if (!t || depth > CTYPE_DEPTH || ++steps > STEPS_MAX) {
+		sbuf_puts(left, t ? "..." : "void");
 		return;
 	}
 	name = btfraw_str(b, t->name_off);
@@ -285,6 +289,7 @@ static void decl(const struct btfraw *b, u32 id, struct sbuf *left, struct sbuf 
 void ctype_decl(const struct btfraw *b, u32 id, const char *name, struct sbuf *left, struct sbuf *right)
 {
 	sbuf_puts(right, name);
+	steps = 0;
 	decl(b, id, left, right, 0);
 }
 
@@ -292,6 +297,7 @@ void ctype_name(const struct btfraw *b, u32 id, struct sbuf *out)
 {
 	struct sbuf right = {};
 
+	steps = 0;
 	decl(b, id, out, &right, 0);
 	if (right.len)
 		sbuf_printf(out, " %s", sbuf_str(&right));

@@ -155,6 +155,8 @@ static bool probe(enum kern_feature f)
 		return release_is_at_least(6, 12);
 	case KF_RAW_TP_EXACT:
 		return raw_tp_is_exact();
+	case KF_FENTRY_STACK:
+		return release_is_at_least(6, 6);
 	case KF_CNT:
 		break;
 	}

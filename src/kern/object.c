@@ -14,9 +14,6 @@
 #include "kern/vlog.h"
 #include "probe/provider.h"
 
-/* The kernel's own "not supported", which the C library does not know. */
-#define ENOTSUPP_ 524
-
 /* Verifier logs end with what matters; a log that does not fit is asked for again in a larger buffer, up to this. */
 #define LOG_MAX (64u << 20)
 
@@ -297,6 +294,7 @@ static bool load_prog(struct loader *l, u32 prog)
 		.license = (u64)(uintptr_t)(c->config.license ? c->config.license : "GPL"),
 	};
 	struct prog_attr attr = {};
+	bool is_refused = false;
 	char *log = NULL;
 	int fd;
 
@@ -320,14 +318,16 @@ static bool load_prog(struct loader *l, u32 prog)
 			free(log);
 			fd = load_with_log(l, &a, &log);
 		}
-		if (fd < 0)
+		/* Not the program, but where it is to go: of what a wildcard matched, that is left out. */
+		is_refused = fd < 0 && u->site_cnt == 1 && c->sites.at[u->site_first].is_wild && attr.attach_btf_id && vlog_explain(log).insn < 0;
+		if (fd < 0 && !is_refused)
 			report_prog(l, p, fd == -ENOSPC ? err : fd, log);
 		free(log);
 	}
 	if (attr.attach_btf_obj_fd)
 		close(attr.attach_btf_obj_fd);
 	l->o->progs[prog] = fd;
-	return fd >= 0;
+	return fd >= 0 || is_refused;
 }
 
 /* ---- struct object_ops ---- */

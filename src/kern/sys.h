@@ -5,6 +5,8 @@
 
 struct perf_event_attr;
 
+#define ENOTSUPP_ 524 /* the kernel has it in no header of ours, and strerror() no text for it */
+
 int kern_bpf(enum bpf_cmd cmd, void *attr, u32 sz);
 
 /* Maps. `value` of a per-CPU map holds one value, rounded up to 8 bytes, for each possible CPU. */

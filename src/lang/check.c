@@ -194,6 +194,7 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 	if (t->kind == T_ERROR)
 		return;
 	v->is_assigned = true;
+	v->assign_cnt++;
 	if (v->is_fixed) {
 		if (!type_join(check_arena(k), v->type, t))
 			goto mismatch;
@@ -672,7 +673,7 @@ static void check_unit(struct check *k, struct unit *u)
 	k->unit = u;
 	k->scope = &scope;
 	vec_for(v, &u->vars)
-		(*v)->is_assigned = false;
+		(*v)->is_assigned = false, (*v)->assign_cnt = 0;
 	if (u->pred)
 		check_cond(k, u->pred);
 	check_block(k, u->body);

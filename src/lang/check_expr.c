@@ -670,6 +670,7 @@ static void check_incdec(struct check *k, struct expr *e)
 		}
 	}
 	t->var.var->is_assigned = true;
+	t->var.var->assign_cnt++;
 	e->type = t->type = t->var.var->type;
 }
 

@@ -40,6 +40,9 @@ struct var {
 	u32 home;         /* virtual register, or 1 + slot for objects in memory */
 	bool in_memory;
 	const struct ir_func *home_in; /* whose register or stack that is */
+	u32 assign_cnt;   /* places that assign to it */
+	bool is_zeroed;   /* lowering: it was declared without a value */
+	const struct type *btf; /* lowering: see struct mem */
 };
 
 enum map_storage {
@@ -79,7 +82,8 @@ struct site {
 	const char *target; /* module, path, tracepoint category, or NULL */
 	u64 addr;           /* address or file offset, if given by number or resolved */
 	u64 off;            /* +offset */
-	u64 num;            /* frequency or period, system call number, event id, file offset of a semaphore */
+	u64 num;            /* frequency or period, system call number, event id, file offset of a semaphore, BTF id */
+	bool is_wild;       /* one of many that a wildcard matched: the kernel may refuse it without harm */
 	u32 variant;        /* provider's own */
 	const void *data;   /* provider's own, in the arena */
 	bool is_more;       /* one more place of a probe that has several: for the user it is one probe */

@@ -281,6 +281,48 @@ const struct member *type_tuple_member(const struct type *t, const struct type *
 	return NULL;
 }
 
+/* Both pointers, and to structs of one name; or neither. */
+static bool is_alike(const struct type *a, const struct type *b)
+{
+	if (a->kind != T_POINTER || b->kind != T_POINTER)
+		return a->kind != T_POINTER && b->kind != T_POINTER;
+	if (a->elem->kind != T_STRUCT || b->elem->kind != T_STRUCT)
+		return a->elem->kind != T_STRUCT && b->elem->kind != T_STRUCT;
+	return a->elem == b->elem || (*a->elem->name && str_eq(a->elem->name, b->elem->name));
+}
+
+bool type_has_scalar(const struct type *outer, u32 off, const struct type *t)
+{
+	for (;;) {
+		const struct member *in = NULL;
+
+		outer = type_complete(outer);
+		if (outer->kind == T_ARRAY && outer->elem->size && off < outer->size) {
+			off %= outer->elem->size;
+			outer = outer->elem;
+			continue;
+		}
+		if (outer->kind == T_STRING)
+			return t->size == 1 && off < outer->size;
+		if (outer->kind != T_STRUCT)
+			return type_is_scalar(outer) && !off && outer->size == t->size && is_alike(outer, t);
+		for (u32 i = 0; i < outer->member_cnt; i++) {
+			const struct member *m = &outer->members[i];
+
+			if (off >= m->off && off < m->off + m->type->size) {
+				if (m->bit_sz)
+					return false;
+				in = m;
+				break;
+			}
+		}
+		if (!in)
+			return false;
+		off -= in->off;
+		outer = in->type;
+	}
+}
+
 static const char *const agg_words[] = {
 	[T_COUNT] = "count_t", [T_SUM] = "sum_t", [T_MIN] = "min_t", [T_MAX] = "max_t",
 	[T_AVG] = "avg_t", [T_STATS] = "stats_t", [T_HIST] = "hist_t", [T_LHIST] = "lhist_t", [T_TSERIES] = "tseries_t",

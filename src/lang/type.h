@@ -114,6 +114,7 @@ struct type {
 	enum type_kind kind;
 	bool is_signed;
 	bool is_union;
+	bool is_percpu;   /* pointer: to something of which each CPU has its own; programs cannot just follow it */
 	bool is_flexible; /* an integer literal whose sign follows the other operand */
 	enum addr_space as;
 	enum site_show show;
@@ -171,6 +172,9 @@ const struct type *type_complete(const struct type *t);
 const struct member *type_member(const struct type *t, const char *name, u32 *off);
 /* The member of tuple t that goes with member i of another tuple: that of its name in a record, else the one at its place. NULL if none. */
 const struct member *type_tuple_member(const struct type *t, const struct type *other, u32 i);
+/* Whether the first member that is at `off`, as deep as there are any, is just as large as t, and a pointer to the same struct if t is
+ * one. So the kernel looks for members: of a union it sees the first that reaches that far. */
+bool type_has_scalar(const struct type *outer, u32 off, const struct type *t);
 /* As messages show it: "int32", "struct task_struct *", "string[16]", "(int64,string[16])". */
 void type_print(const struct type *t, struct sbuf *out);
 const char *type_str(struct arena *a, const struct type *t);

@@ -7,11 +7,14 @@
 	X(begin) \
 	X(bench) \
 	X(end) \
+	X(fentry) \
+	X(fexit) \
 	X(hardware) \
 	X(interval) \
 	X(kprobe) \
 	X(kretprobe) \
 	X(profile) \
+	X(rawtracepoint) \
 	X(self) \
 	X(software) \
 	X(test) \
@@ -33,7 +36,7 @@ const struct provider *provider_find(const char *word)
 		const struct provider *p = providers[i];
 
 		/* `u` and `U` are different probe types, so an alias is taken as it is written. */
-		if (!strcasecmp(p->name, word) || (p->alias && str_eq(p->alias, word)))
+		if (!strcasecmp(p->name, word) || (p->alias && str_eq(p->alias, word)) || (p->old_name && !strcasecmp(p->old_name, word)))
 			return p;
 	}
 	return NULL;

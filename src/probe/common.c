@@ -70,6 +70,17 @@ const char *probe_rest(struct arena *a, const struct attach_point *ap)
 	return s;
 }
 
+bool probe_is_banned(const char *name)
+{
+	static const char *const names[] = { "arch_cpu_idle", "default_idle", "bpf_dispatcher_xdp_func" };
+
+	for (u32 i = 0; i < ARRAY_CNT(names); i++)
+		if (str_eq(name, names[i]))
+			return true;
+	return str_starts(name, "__ftrace_invalid_address__") || str_starts(name, "rcu_") || strstr(name, ".part.");
+}
+
+
 /* ---- perf events ---- */
 
 int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie)

@@ -80,17 +80,6 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 
 /* ---- which functions ---- */
 
-/* Functions that are not for wildcards: probes there are refused, never hit, or bring the machine down. */
-static bool is_banned(const char *name)
-{
-	static const char *const names[] = { "arch_cpu_idle", "default_idle", "bpf_dispatcher_xdp_func" };
-
-	for (u32 i = 0; i < ARRAY_CNT(names); i++)
-		if (str_eq(name, names[i]))
-			return true;
-	return str_starts(name, "__ftrace_invalid_address__") || str_starts(name, "rcu_") || strstr(name, ".part.");
-}
-
 struct search {
 	struct site_sink *sink;
 	const char *func, *module; /* patterns; module NULL: any, and not shown */
@@ -107,7 +96,7 @@ static bool add_function(void *arg, const char *name, const char *module)
 			return true;
 		s->module_seen = true;
 	}
-	if (!glob_match(s->func, name) || is_banned(name))
+	if (!glob_match(s->func, name) || probe_is_banned(name))
 		return true;
 	if (s->module)
 		vec_push(&s->names, arena_printf(s->sink->arena, "%s:%s", module ? module : "vmlinux", name));

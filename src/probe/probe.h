@@ -23,6 +23,9 @@ bool probe_func_offset(struct arena *a, const char *text, const char **func, u64
 /* The attach point has between min and max parts after the provider's word, else that is reported. */
 bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 max);
 
+/* Kernel functions that are not for wildcards: probes there are refused, never hit, or bring the machine down. */
+bool probe_is_banned(const char *func);
+
 /* "a:b" of parts[1…], as messages name it; in the arena. */
 const char *probe_rest(struct arena *a, const struct attach_point *ap);
 

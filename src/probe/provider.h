@@ -36,6 +36,7 @@ enum provider_flags {
 	PROV_TRIGGER = 1 << 16,   /* of the PROV_SELF ones: runs when the tracer gets SIGUSR1 */
 	PROV_TEST = 1 << 17,      /* … with --test */
 	PROV_BENCH = 1 << 18,     /* … with --bench */
+	PROV_BTF_NULL = 1 << 20,  /* known pointers (struct mem) may be NULL, and the verifier wants that to be tested */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
 	PROV_AT_SITE = 1 << 19,   /* the instruction pointer is the site's address */
 };
@@ -75,6 +76,7 @@ struct site_sink {
 struct provider {
 	const char *name;
 	const char *alias; /* or NULL */
+	const char *old_name; /* as older scripts have it, or NULL */
 	const char *spec;  /* "kprobe[:MODULE]:FUNCTION[+OFFSET]" */
 	const char *doc;
 	const char *example;
@@ -96,6 +98,8 @@ struct provider {
 	/* Reports an argN that this unit does not have, and may give it another type than u64. False, or NULL: it is a function of C, whose
 	 * arguments travel in registers. */
 	bool (*check_argn)(struct check *k, struct expr *e, u32 n);
+	/* The type of retval; NULL: there is none, which args() or this hook reports. No hook: uint64. */
+	const struct type *(*retval)(struct compile *c, const struct unit *u);
 	/* Type of ctx's target, or NULL. */
 	const char *ctx_struct;
 	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */

@@ -212,13 +212,16 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 {
 	const struct unit *u = r->s.image->progs.at[i].unit;
 	struct object *obj = r->s.obj;
-	int n;
+	int n, fd;
 
 	if ((u->provider->flags & PROV_SELF) || !(u->provider->flags & PROV_REVERSE) == is_reverse)
 		return true;
 	if (signals_caught())
 		return false;
-	n = u->provider->attach(&r->attach, u, obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i));
+	fd = obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i);
+	if (fd < 0)
+		return true; /* the kernel does not want a program there, and loading said so if it matters */
+	n = u->provider->attach(&r->attach, u, fd);
 	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
 		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
 	print_new_messages(r);

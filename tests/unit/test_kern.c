@@ -291,7 +291,7 @@ static void exercise(struct type_source *src)
 	src->constant(src, "GREEN", &value, &t);
 	src->constant(src, "ABSENT", &value, &t);
 	btf_find_func(src, NULL, "do_it", &fn);
-	btf_find_raw_tp(src, "do_it", &fn);
+	btf_find_raw_tp(src, NULL, "do_it", &fn);
 	sbuf_release(&text);
 }
 
@@ -362,7 +362,7 @@ static void test_btf_kernel(void)
 	CHECK(kern_btf_func(NULL, "vfs_read", &fn) && fn.param_cnt == 4);
 	CHECK_STR(fn.params[0].name, "file");
 	CHECK_STR(type_str(&arena, fn.params[0].type), "struct file *");
-	CHECK(btf_find_raw_tp(src, "sched_switch", &fn) && fn.param_cnt >= 3);
+	CHECK(btf_find_raw_tp(src, NULL, "sched_switch", &fn) && fn.param_cnt >= 3);
 	CHECK_STR(fn.params[1].name, "prev");
 	CHECK(kern_btf_find_id("btf_trace_sched_switch", BTF_KIND_TYPEDEF) == fn.id);
 	CHECK(!kern_btf_find_id("no_such_type_here", BTF_KIND_STRUCT));

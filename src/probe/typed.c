@@ -1,0 +1,81 @@
+#include "probe/typed.h"
+
+#include "kern/uapi.h"
+
+const struct type *typed_args(struct arena *a, const struct btf_func *f)
+{
+	struct type *t = arena_new(a, struct type);
+
+	t->kind = T_STRUCT;
+	t->name = "args";
+	t->size = f->param_sz;
+	t->align = 8;
+	t->members = arena_alloc(a, f->param_cnt * sizeof(*t->members));
+	t->member_cnt = f->param_cnt;
+	for (u32 i = 0; i < f->param_cnt; i++) {
+		const struct type *p = f->params[i].type;
+
+		t->members[i] = f->params[i];
+		/* Kernels whose compiler does not tag pointers to user memory do not tell a system call's buffer from one of their own: the address
+		 * has to tell. */
+		if (p->kind == T_POINTER && p->as == AS_KERNEL && p->elem->kind != T_STRUCT)
+			t->members[i].type = type_pointer(a, p->elem, AS_ANY);
+	}
+	return t;
+}
+
+/* Of pointers the verifier lets programs load those to structs, to integers and to void; our types do not tell the last from pointers to
+ * functions. Words that it refuses are fetched by a helper, which gives a plain number. */
+static bool is_loadable(const struct type *t)
+{
+	if (t->kind != T_POINTER)
+		return true;
+	return (t->elem->kind == T_STRUCT && t->elem->size) || t->elem->kind == T_INT;
+}
+
+struct val typed_word(struct lower *l, const struct type *t, u32 off, u32 helper)
+{
+	vreg ctx = lower_ctx(l), v;
+
+	if (!type_is_scalar(t))
+		return val_mem((struct mem){ ctx, off, AS_KERNEL });
+	if (!is_loadable(t) && !helper)
+		return val_reg(lower_load(l, (struct mem){ ctx, off, AS_KERNEL }, t));
+	if (!is_loadable(t)) {
+		struct mem m = lower_temp(l, 8, 8);
+
+		lower_zero(l, m, 8);
+		if (helper == HELPER_get_func_ret)
+			ir_call_of(&l->b, helper, opnd_reg(ctx), opnd_reg(lower_addr(l, m)));
+		else
+			ir_call_of(&l->b, helper, opnd_reg(ctx), opnd_imm(off / 8), opnd_reg(lower_addr(l, m)));
+		return val_reg(ir_load(&l->b, m.base, m.off, 8));
+	}
+	v = ir_load(&l->b, ctx, off, 8);
+	if (t->kind == T_POINTER)
+		return val_typed_ptr(l, v, t);
+	/* Only the low bytes of the register are the argument. */
+	return val_reg(t->size < 8 ? ir_ext(&l->b, t->is_signed ? IR_SEXT : IR_ZEXT, v, t->size) : v);
+}
+
+void typed_list_params(const struct btf_func *f, bool with_result, struct sbuf *out)
+{
+	for (u32 i = 0; i < f->param_cnt; i++) {
+		sbuf_puts(out, "    ");
+		type_print(f->params[i].type, out);
+		sbuf_printf(out, " %s\n", f->params[i].name);
+	}
+	if (with_result && f->ret && f->ret->kind != T_VOID) {
+		sbuf_puts(out, "    ");
+		type_print(f->ret, out);
+		sbuf_puts(out, " retval\n");
+	}
+}
+
+const char *typed_split(const char *site_name, char **module)
+{
+	const char *rest = strchr(site_name, ':') + 1, *name = strrchr(site_name, ':') + 1;
+
+	*module = name > rest ? xasprintf("%.*s", (int)(name - rest - 1), rest) : NULL;
+	return name;
+}
