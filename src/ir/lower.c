@@ -506,8 +506,12 @@ static void lower_compound(struct lower *l, struct stmt *s)
 	enum binary_op op = s->assign.op;
 
 	if (t->kind == E_MAP && (op == BIN_ADD || op == BIN_SUB)) {
+		const struct type *val = t->map.map->val;
 		struct opnd delta = lower_scalar(l, value);
 
+		if (val->kind == T_POINTER && val->elem->size > 1)
+			delta = delta.is_imm ? opnd_imm(delta.imm * val->elem->size)
+					     : opnd_reg(ir_alu(&l->b, IR_MUL, delta.r, opnd_imm(val->elem->size)));
 		if (op == BIN_SUB)
 			delta = delta.is_imm ? opnd_imm(-delta.imm) : opnd_reg(ir_neg(&l->b, delta.r));
 		lower_map_add(l, t, delta, false);

@@ -321,6 +321,28 @@ static void func_as_ksym(struct check *k, struct map *m, struct expr *value)
 	}
 }
 
+/* What a map that holds `val` (NULL: nothing yet) holds after `op=` with a value of type t. */
+static const struct type *op_type(enum binary_op op, const struct type *val, const struct type *t)
+{
+	if (!type_is_integral(t) || (val && !type_is_integral(val)))
+		return t;
+	return op == BIN_SUB || !val ? &type_s64 : type_int(8, common_is_signed(val, t));
+}
+
+/* x op= value, where x is of type t (NULL: not known yet). Integers do, and a pointer may be moved. */
+static bool check_op(struct check *k, struct stmt *s, const struct type *t)
+{
+	struct expr *target = s->assign.target, *value = s->assign.value;
+	bool is_moved = t && t->kind == T_POINTER && (s->assign.op == BIN_ADD || s->assign.op == BIN_SUB);
+	bool is_bad_target = t && !type_is_integral(t) && !is_moved;
+
+	if (type_is_integral(value->type) && !is_bad_target)
+		return true;
+	check_fail(k, is_bad_target ? target : value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
+		   type_str(check_arena(k), is_bad_target ? t : value->type));
+	return false;
+}
+
 static void check_assign(struct check *k, struct stmt *s)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
@@ -347,13 +369,10 @@ static void check_assign(struct check *k, struct stmt *s)
 			target->map.map->is_poisoned |= k->is_last;
 			return;
 		}
-		if (s->assign.has_op && !type_is_integral(value->type) && value->type->kind != T_POINTER) {
-			check_fail(k, value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
-				   type_str(check_arena(k), value->type));
+		if (s->assign.has_op && !check_op(k, s, target->map.map->val))
 			return;
-		}
 		func_as_ksym(k, target->map.map, value);
-		if (check_map_value(k, target, value->type, value->span)) {
+		if (check_map_value(k, target, s->assign.has_op ? op_type(s->assign.op, target->map.map->val, value->type) : value->type, value->span)) {
 			if (!s->assign.has_op)
 				check_sign(k, target->map.map->val, value->type, value->span);
 			target->type = target->map.map->val;
@@ -380,13 +399,9 @@ static void check_assign(struct check *k, struct stmt *s)
 	}
 	if (s->assign.has_op) {
 		struct var *v = target->var.var;
-		bool is_bad_var = v->type && !type_is_integral(v->type) && v->type->kind != T_POINTER;
 
-		if (!type_is_integral(value->type) || is_bad_var) {
-			check_fail(k, is_bad_var ? target : value, E_BAD_OPERAND, "The %s= operator can not be used on %s",
-				   binary_op_text[s->assign.op], type_str(check_arena(k), is_bad_var ? v->type : value->type));
+		if (!check_op(k, s, v->type))
 			return;
-		}
 		if (v->type && v->type->kind != T_POINTER)
 			assign_var(k, v, type_int(8, s->assign.op == BIN_SUB || common_is_signed(v->type, value->type)), value->span);
 		target->type = v->type;
@@ -420,7 +435,11 @@ static void check_let(struct check *k, struct stmt *s)
 		return;
 	}
 	s->let.var = declare(k, s->let.var, s->let.name, s->let.name_span);
-	if (fixed && fixed->kind != T_ERROR) {
+	if (fixed && fixed->kind == T_STRING && s->let.type->name && !s->let.type->suffix_cnt) {
+		/* `string` without a size is as long as what is assigned */
+		if (!s->let.var->type)
+			s->let.var->type = type_string(check_arena(k), 1);
+	} else if (fixed && fixed->kind != T_ERROR) {
 		s->let.var->type = fixed;
 		s->let.var->is_fixed = true;
 	}

@@ -644,7 +644,8 @@ static void check_incdec(struct check *k, struct expr *e)
 			return;
 		}
 		if (!t->map.map->val || t->map.map->val->kind != T_POINTER)
-			check_map_value(k, t, e->incdec.is_dec ? &type_s64 : (t->map.map->val ? t->map.map->val : &type_s64), e->span);
+			check_map_value(k, t, !e->incdec.is_dec && t->map.map->val && t->map.map->val->kind == T_INT ? t->map.map->val : &type_s64,
+					e->span);
 		e->type = t->type = t->map.map->val;
 		return;
 	}

@@ -241,6 +241,7 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 	struct type_source *types = compile_types(k->c);
 	const struct type *t = NULL;
 	u32 i = 0;
+	s64 unused;
 
 	if (!ref->name)
 		t = ref->of_type ? resolve(k, ref->of_type, NULL) : type_of_expr(k, ref->of_expr);
@@ -250,6 +251,9 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 		t = type_of_word(ref->name);
 	if (!t && types)
 		t = types->find(types, ref->keyword, ref->name);
+	/* sizeof(GREEN): an enumerator is the only value that looks like a type */
+	if (!t && types && !*ref->keyword && !ref->suffix_cnt)
+		types->constant(types, ref->name, &unused, &t);
 	if (!t)
 		return unknown_type(k, ref);
 	for (; i < ref->suffix_cnt && t->kind != T_ERROR; i++) {
