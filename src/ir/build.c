@@ -45,6 +45,14 @@ u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place
 	return m->slots.cnt - 1;
 }
 
+u32 ir_slot_new_since(struct ir_func *f, u32 size, u32 align, u32 open)
+{
+	u32 slot = ir_slot_new_at(f, size, align, SLOT_IN_SCRATCH);
+
+	f->main->slots.at[slot].open = open;
+	return slot;
+}
+
 u32 ir_slot_new(struct ir_func *f, u32 size, u32 align)
 {
 	return ir_slot_new_at(f, size, align, SLOT_ANYWHERE);

@@ -110,6 +110,8 @@ void ir_place(struct ir_build *b, struct ir_block *blk);
 vreg ir_vreg(struct ir_func *f);
 u32 ir_slot_new(struct ir_func *f, u32 size, u32 align);
 u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place);
+/* One in the scratch area that is in use since that time of the clock. */
+u32 ir_slot_new_since(struct ir_func *f, u32 size, u32 align, u32 open);
 
 vreg ir_imm(struct ir_build *b, s64 imm);
 void ir_mov_to(struct ir_build *b, vreg d, struct opnd a);

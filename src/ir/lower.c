@@ -10,12 +10,13 @@
 /* What the function around a loop knows comes into the loop's body by memory: the body runs after the code that is there so far. */
 static vreg bring_in(struct lower *l, const struct known *k)
 {
-	u32 slot = ir_slot_new_at(l->b.f, 8, 8, SLOT_IN_SCRATCH), at = k - l->known.at;
+	u32 at = k - l->known.at, slot;
 	struct around *a = l->around;
 	vreg r;
 
 	while (at < a->known_first)
 		a = a->up;
+	slot = ir_slot_new_since(l->b.f, 8, 8, a->clock);
 	ir_store(&a->b, ir_slot_addr(&a->b, slot, 0), 0, 8, opnd_reg(k->r));
 	r = ir_load(&l->b, ir_slot_addr(&l->b, slot, 0), 0, 8);
 	lower_know_number(l, k->what, k->key, r);

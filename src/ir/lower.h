@@ -70,6 +70,7 @@ struct around {
 	vreg ctx, scratch, frame;
 	struct ir_block *leave, *leave_plain, *loop_next, *loop_end;
 	u32 known_first;
+	u32 clock; /* when the body began */
 	u64 leaves;
 };
 

@@ -250,7 +250,8 @@ void lower_store(struct lower *l, struct expr *e, const struct type *t, struct m
 	}
 	if (t->kind == T_BUFFER && l->zero_tails)
 		lower_zero(l, dst, t->size);
-	if (type_is_stack(t) && t->size > e->type->size) /* it writes all of its own frames, used or not */
+	/* what it writes in place ends with its own type; a stack's frames are all written, used or not */
+	if ((type_is_stack(t) || (t->kind == T_BUFFER && !l->zero_tails)) && t->size > e->type->size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + e->type->size }, t->size - e->type->size);
 	v = lower_expr(l, e, &dst);
 	if (v.kind == VAL_NONE || (v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE))

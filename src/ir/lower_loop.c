@@ -38,7 +38,7 @@ enum { FRAMES_MAX = 8 };
 static struct mem leave_mem(struct lower *l)
 {
 	if (!l->leave_slot)
-		l->leave_slot = ir_slot_new_at(l->b.f, LEAVE_SZ, 8, SLOT_IN_SCRATCH) + 1;
+		l->leave_slot = ir_slot_new_since(l->b.f, LEAVE_SZ, 8, 0) + 1; /* lower_loops_end() sets it at the start */
 	return (struct mem){ .base = ir_slot_addr(&l->b, l->leave_slot - 1, 0) };
 }
 
@@ -202,7 +202,7 @@ static void begin_body(struct lower *l, struct around *a, vreg *args, u32 arg_cn
 	check_depth(l);
 	*a = (struct around){ .up = l->around, .b = l->b, .ctx = l->ctx, .scratch = l->scratch, .frame = l->frame, .leave = l->leave,
 			      .leave_plain = l->leave_plain, .loop_next = l->loop_next, .loop_end = l->loop_end, .known_first = l->known_first,
-			      .leaves = l->leaves };
+			      .clock = f->main->clock, .leaves = l->leaves };
 	l->around = a;
 	l->b.f = f;
 	l->known_first = l->known.cnt;
@@ -252,13 +252,14 @@ static struct ir_func *end_body(struct lower *l, u64 *leaves)
 
 struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst))
 {
-	u32 slot = ir_slot_new_at(l->b.f, e->type->size, 8, SLOT_IN_SCRATCH), mark = lower_mark(l);
 	struct lower inside = *l;
 	struct around *a = l->around;
+	u32 mark = lower_mark(l), slot;
 	struct mem dst;
 
 	while (a->up)
 		a = a->up;
+	slot = ir_slot_new_since(l->b.f, e->type->size, 8, a->clock);
 	l->around = NULL;
 	l->b = a->b;
 	l->ctx = a->ctx;
@@ -343,13 +344,22 @@ void lower_unroll(struct lower *l, struct stmt *s)
 	l->loop_end = outer_end;
 }
 
-/* How many rounds from..to has. */
-static vreg count_rounds(struct lower *l, struct stmt *s, struct opnd from, struct opnd to, bool is_signed)
+/* How many rounds from..to has: a constant, or a number of which the verifier knows nothing. If it knows (since 6.8) that there are none, it takes
+ * the body for dead code, removes it, and then misses it. */
+static struct opnd count_rounds(struct lower *l, struct stmt *s, struct opnd from, struct opnd to, bool is_signed)
 {
-	struct ir_block *some = ir_block_new(l->b.f), *many = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg n = ir_vreg(l->b.f);
+	struct ir_block *some, *many, *done;
+	vreg n, at;
 	u32 mark;
 
+	if (from.is_imm && to.is_imm && (is_signed ? from.imm >= to.imm : (u64)from.imm >= (u64)to.imm))
+		return opnd_imm(0);
+	if (from.is_imm && to.is_imm && (u64)to.imm - from.imm <= ROUNDS_MAX)
+		return opnd_imm(to.imm - from.imm);
+	some = ir_block_new(l->b.f);
+	many = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	n = ir_vreg(l->b.f);
 	ir_mov_to(&l->b, n, opnd_imm(0));
 	ir_br(&l->b, is_signed ? C_SLT : C_ULT, lower_force(l, from), opnd_reg(lower_force(l, to)), some, done);
 	ir_place(&l->b, some);
@@ -362,18 +372,23 @@ static vreg count_rounds(struct lower *l, struct stmt *s, struct opnd from, stru
 	ir_mov_to(&l->b, n, opnd_imm(ROUNDS_MAX));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
-	return n;
+	at = ir_slot_addr(&l->b, ir_slot_new_at(l->b.f, 8, 8, SLOT_IN_SCRATCH), 0);
+	ir_store(&l->b, at, 0, 8, opnd_reg(n));
+	return opnd_reg(ir_load(&l->b, at, 0, 8));
 }
 
 static void lower_range(struct lower *l, struct stmt *s)
 {
 	struct opnd from = lower_scalar(l, s->for_.from), to = lower_scalar(l, s->for_.to);
-	vreg rounds = count_rounds(l, s, from, to, s->for_.var->type->is_signed), args[2];
+	struct opnd rounds = count_rounds(l, s, from, to, s->for_.var->type->is_signed);
+	vreg args[2];
 	const struct ir_func *f;
 	struct around a;
 	u32 slot = 0;
 	u64 leaves;
 
+	if (rounds.is_imm && !rounds.imm)
+		return;
 	if (!from.is_imm) {
 		slot = ir_slot_new_at(l->b.f, 8, 8, SLOT_IN_SCRATCH);
 		ir_store(&l->b, ir_slot_addr(&l->b, slot, 0), 0, 8, from);
@@ -384,7 +399,7 @@ static void lower_range(struct lower *l, struct stmt *s)
 	lower_var_set(l, s->for_.var, opnd_reg(ir_alu(&l->b, IR_ADD, lower_force(l, from), opnd_reg(args[0]))));
 	lower_block(l, s->for_.body);
 	f = end_body(l, &leaves);
-	call_loop(l, opnd_reg(rounds), f, leaves);
+	call_loop(l, rounds, f, leaves);
 }
 
 /* The pair ($kv.0, $kv.1) of the element at hand. It is copied: the body may delete the element. */
