@@ -35,7 +35,7 @@ enum fn_flags {
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.
  * Kinds: int, ptr, str, lit (integer literal), strlit (string literal), word (a bare word, which
  * check() sees as a string), map (the map itself), var (a variable that check()
- * assigns to), any. Alternatives with `|`.
+ * assigns to), type (typeof), path (of members: a.b.c), any. Alternatives with `|`.
  *   "(ptr|int addr, ?int len) string"
  * The result word is documentation; check() sets the real type, or the default is taken: none, int, uint32 … see fn_result(). */
 struct fn {

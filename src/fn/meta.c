@@ -128,7 +128,53 @@ static void check_config(struct check *k, struct expr *e)
 	check_expr(k, e);
 }
 
+static struct expr *expr_at(struct check *k, enum expr_kind kind, struct span at)
+{
+	struct expr *e = arena_new(check_arena(k), struct expr);
+
+	e->kind = kind;
+	e->span = at;
+	return e;
+}
+
+static struct type_ref *pointer_ref(struct check *k, struct type_ref ref, struct span at)
+{
+	struct type_ref *p = arena_new(check_arena(k), struct type_ref);
+
+	*p = ref;
+	p->keyword = "";
+	p->span = at;
+	p->suffixes = arena_alloc(check_arena(k), sizeof(*p->suffixes));
+	p->suffix_cnt = 1;
+	return p;
+}
+
+/* container_of(p, typeof(T), a.b) is (T *)((uint8 *)p - offsetof(T, a.b)). */
+static void check_container_of(struct check *k, struct expr *e)
+{
+	struct expr *p = e->call.args[0], *type = e->call.args[1], *member = e->call.args[2];
+	struct expr *bytes = expr_at(k, E_CAST, p->span), *off = expr_at(k, E_OFFSETOF, e->span), *moved = expr_at(k, E_BINARY, e->span);
+	struct span at = e->span;
+
+	for (const struct expr *m = member; m; m = m->kind == E_FIELD ? m->field.base : NULL)
+		off->of.path_cnt++;
+	off->of.path = arena_alloc(check_arena(k), off->of.path_cnt * sizeof(*off->of.path));
+	for (u32 i = off->of.path_cnt; i-- > 0; member = i ? member->field.base : NULL)
+		off->of.path[i] = member->kind == E_FIELD ? member->field.name : member->call.name;
+	off->of.ref = type->of.ref;
+	bytes->cast.to = pointer_ref(k, (struct type_ref){ .name = "uint8" }, p->span);
+	bytes->cast.a = p;
+	moved->binary.op = BIN_SUB;
+	moved->binary.a = bytes;
+	moved->binary.b = off;
+	*e = (struct expr){ .kind = E_CAST, .span = at };
+	e->cast.to = pointer_ref(k, (struct type_ref){ .of_type = type->of.ref }, type->span);
+	e->cast.a = moved;
+	check_expr(k, e);
+}
+
 static const struct fn rows[] = {
+	{ "container_of", "(ptr|int member_pointer, type T, path member) pointer", "the struct that a member is in, of which there is only a pointer to the member", "struct node { struct node *next; }; struct job { u64 id; struct node list; }; begin { $j = container_of((struct node *)0, typeof(struct job), list); print($j) }", 0, check_container_of, never_lowered },
 	{ "is_array", "(any value) bool", "true if the value is an array", "begin { print(is_array(pton(\"::1\"))) }", 0, check_is_array, never_lowered },
 	{ "is_integer", "(any value) bool", "true if the value is an integer", "begin { print(is_integer(pid)) }", 0, check_is_integer, never_lowered },
 	{ "is_unsigned_integer", "(any value) bool", "true if the value is an unsigned integer", "begin { print(is_unsigned_integer(pid)) }", 0, check_is_unsigned, never_lowered },

@@ -6,7 +6,7 @@
 
 #include "probe/provider.h"
 
-enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128, P_VAR = 256 };
+enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128, P_VAR = 256, P_TYPE = 1 << 12, P_PATH = 1 << 13 };
 
 static const struct {
 	const char *word, *name; /* as in signatures, as in messages */
@@ -15,6 +15,7 @@ static const struct {
 	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
 	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
 	{ "word", "name", P_WORD }, { "var", "variable", P_VAR },
+	{ "type", "type (typeof)", P_TYPE }, { "path", "member", P_PATH },
 };
 
 struct param {
@@ -121,6 +122,14 @@ static void describe_kinds(u32 kinds, struct sbuf *out)
 	}
 }
 
+/* a.b.c, all of it names. */
+static bool is_path(const struct expr *e)
+{
+	while (e->kind == E_FIELD)
+		e = e->field.base;
+	return e->kind == E_CALL && !e->call.has_parens;
+}
+
 static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 {
 	struct expr *a = call->call.args[n];
@@ -161,6 +170,15 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 	if ((kinds & P_VAR) && a->kind == E_VAR) {
 		a->type = &type_none;
 		return true;
+	}
+	if (kinds & (P_TYPE | P_PATH)) {
+		a->type = &type_none;
+		if ((kinds & P_TYPE) ? a->kind == E_TYPEOF : is_path(a))
+			return true;
+		check_fail(k, a, E_ARG_TYPE, (kinds & P_TYPE) ? "%s() expects a type here" : "%s() expects the name of a member here", call->call.name);
+		if (kinds & P_TYPE)
+			diag_hint(k->c->diag, "write typeof(struct name)");
+		return false;
 	}
 	/* A bare word means itself, and is a string from here on. */
 	if ((kinds & P_WORD) && a->kind == E_CALL && !a->call.has_parens) {
