@@ -280,7 +280,7 @@ static struct val lower_retval(struct lower *l, struct expr *e, const struct mem
 
 static void check_args(struct check *k, struct expr *e)
 {
-	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint and tracepoint"))
+	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint, tracepoint and uprobe"))
 		return;
 	if (k->unit->is_assumed) {
 		e->type = &type_error; /* nothing is known, so nothing is said */

@@ -54,7 +54,7 @@ static struct tag *find_tag(struct ctypes *t, const char *keyword, const char *n
 	return NULL;
 }
 
-static const struct type *source_find(struct type_source *src, const char *keyword, const char *name)
+const struct type *ctypes_own(struct type_source *src, const char *keyword, const char *name)
 {
 	struct ctypes *t = of(src);
 	struct tag *tag = *keyword ? find_tag(t, keyword, name) : NULL;
@@ -65,7 +65,15 @@ static const struct type *source_find(struct type_source *src, const char *keywo
 		vec_for(d, &t->typedefs)
 			if (str_eq(d->name, name))
 				return d->type;
-	return t->base ? t->base->find(t->base, keyword, name) : NULL;
+	return NULL;
+}
+
+static const struct type *source_find(struct type_source *src, const char *keyword, const char *name)
+{
+	const struct type *own = ctypes_own(src, keyword, name);
+	struct type_source *base = of(src)->base;
+
+	return own ? own : base ? base->find(base, keyword, name) : NULL;
 }
 
 /* Only structs that were named but never defined are completed here: by the kernel's of that name. One that nobody knows stays empty. */

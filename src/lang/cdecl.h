@@ -18,6 +18,8 @@ bool ctypes_parse(struct ctypes *t, struct cstream *s);
 void ctypes_finish(struct ctypes *t);
 /* Finds what the script defines, and behind it what base has. */
 struct type_source *ctypes_source(struct ctypes *t);
+/* Only what the script defines; NULL if it does not. src: of ctypes_source(). */
+const struct type *ctypes_own(struct type_source *src, const char *keyword, const char *name);
 
 /* A constant of the system's headers that is no enumerator, such as AF_INET: what #include would have defined. */
 bool header_constant(const char *name, s64 *value);

@@ -231,16 +231,19 @@ static const struct {
 	{ "int32", &type_s32 }, { "uint8", &type_u8 }, { "username", &type_username }, { "string[16]", &type_comm },
 };
 
-/* An enumerator of the script or of the kernel's types, or a constant of a header, used as a plain word. */
+/* An enumerator of the probed program's, the script's or the kernel's types, or a constant of a header, used as a plain word. */
 static bool try_constant(struct check *k, struct expr *e)
 {
-	struct type_source *src = compile_types(k->c);
+	const struct provider *p = k->unit->provider;
+	struct type_source *src = compile_types(k->c), *own = p->types && !k->unit->is_assumed && !e->call.has_parens ? p->types(k->c, k->unit) : NULL;
 	const struct type *t = NULL;
 	s64 v;
 
 	if (e->call.has_parens)
 		return false;
-	if (!(src && src->constant && src->constant(src, e->call.name, &v, &t))) {
+	if (own && own->constant(own, e->call.name, &v, &t))
+		src = NULL;
+	else if (!(src && src->constant && src->constant(src, e->call.name, &v, &t))) {
 		if (!header_constant(e->call.name, &v))
 			return false;
 		expr_become_int(e, v, v < 0);

@@ -564,7 +564,13 @@ static void check_field(struct check *k, struct expr *e)
 	e->field.member = type_member(t, e->field.name, &e->field.off);
 	if (!e->field.member) {
 		bool is_args = e->field.base->kind == E_CALL && (e->field.base->call.fn->flags & FN_ARGS);
+		const struct provider *p = k->unit->provider;
+		const char *why = is_args && p->missing_arg ? p->missing_arg(k->c, k->unit, e->field.name) : NULL;
 
+		if (why) {
+			check_fail(k, e, E_NO_ARGS, "the argument '%s' cannot be read: %s", e->field.name, why);
+			return;
+		}
 		check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'",
 			   is_args ? k->c->sites.at[k->unit->site_first].name : type_str(check_arena(k), t), e->field.name);
 		check_suggest_field(k, t, e->field.name);

@@ -1,6 +1,7 @@
 /* Types by name, types that hold several others, and what can be asked about a type (reference 2.4, 2.9). */
 #include "lang/check.h"
 
+#include "lang/cdecl.h"
 #include "probe/provider.h"
 
 enum { SIZED_MAX = 1 << 20, ARRAY_MAX = 1 << 28 };
@@ -235,6 +236,19 @@ static const struct type *unknown_type(struct check *k, const struct type_ref *r
 	return &type_error;
 }
 
+/* The script's types come first, then those of the probed program, then the kernel's. */
+static const struct type *find_type(struct check *k, const char *keyword, const char *name)
+{
+	const struct provider *p = k->unit->provider;
+	const struct type *t = k->c->script_types ? ctypes_own(k->c->script_types, keyword, name) : NULL;
+	struct type_source *src = !t && p->types && !k->unit->is_assumed ? p->types(k->c, k->unit) : NULL;
+
+	if (src)
+		t = src->find(src, keyword, name);
+	src = compile_types(k->c);
+	return t || !src ? t : src->find(src, keyword, name);
+}
+
 /* from: what is cast to this type, or NULL. It gives `T[]` its length. */
 static const struct type *resolve(struct check *k, const struct type_ref *ref, const struct type *from)
 {
@@ -249,8 +263,8 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 		t = sized_type(k, ref, &i);
 	if (!t && !*ref->keyword)
 		t = type_of_word(ref->name);
-	if (!t && types)
-		t = types->find(types, ref->keyword, ref->name);
+	if (!t)
+		t = find_type(k, ref->keyword, ref->name);
 	/* sizeof(GREEN): an enumerator is the only value that looks like a type */
 	if (!t && types && !*ref->keyword && !ref->suffix_cnt)
 		types->constant(types, ref->name, &unused, &t);

@@ -117,6 +117,7 @@ static struct type_look look_at_type(struct parser *p)
 {
 	struct parse_mark m = parse_save(p);
 	struct type_look look = { .is_known = at_type_word(p) };
+	bool has_keyword = false;
 
 	while (at_qualifier(p))
 		parse_advance(p);
@@ -124,13 +125,20 @@ static struct type_look look_at_type(struct parser *p)
 		look.is_type = look.is_marked = true;
 		goto out;
 	}
-	if (p->tok.kind == TOK_STRUCT || p->tok.kind == TOK_UNION || p->tok.kind == TOK_ENUM)
+	if (p->tok.kind == TOK_STRUCT || p->tok.kind == TOK_UNION || p->tok.kind == TOK_ENUM) {
 		parse_advance(p);
+		has_keyword = true;
+	}
 	while (at_c_word(p) && parse_peek(p).kind == TOK_IDENT)
 		parse_advance(p);
 	if (p->tok.kind != TOK_IDENT)
 		goto out;
 	parse_advance(p);
+	while (has_keyword && p->tok.kind == TOK_COLON) { /* a::b */
+		parse_advance(p);
+		if (!parse_accept(p, TOK_COLON) || !parse_accept(p, TOK_IDENT))
+			goto out;
+	}
 	for (;;) {
 		look.is_marked = false;
 		if (at_qualifier(p)) {
@@ -246,7 +254,7 @@ static bool type_of(struct parser *p, struct type_ref *ref)
 	       parse_expect(p, TOK_RPAREN, "after the type or expression");
 }
 
-/* type = ( "struct" | "union" | "enum" ) name suffixes | name suffixes | C integer words suffixes | typeof suffixes ; */
+/* type = ( "struct" | "union" | "enum" ) name { "::" name } suffixes | name suffixes | C integer words suffixes | typeof suffixes ; */
 struct type_ref *parse_type(struct parser *p)
 {
 	struct type_ref *ref = arena_new(p->arena, struct type_ref);
@@ -274,6 +282,17 @@ struct type_ref *parse_type(struct parser *p)
 		for (parse_advance(p); at_c_word(p); parse_advance(p))
 			ref->name = arena_printf(p->arena, "%s %s", ref->name, p->tok.text);
 	} else {
+		parse_advance(p);
+	}
+	/* Names of C++ and Rust: struct net::conn */
+	while (*ref->keyword && parse_accept(p, TOK_COLON)) {
+		if (!parse_expect(p, TOK_COLON, "between the parts of a name"))
+			return NULL;
+		if (p->tok.kind != TOK_IDENT) {
+			parse_expected(p, "a name after '::'");
+			return NULL;
+		}
+		ref->name = arena_printf(p->arena, "%s::%s", ref->name, p->tok.text);
 		parse_advance(p);
 	}
 	if (!type_suffixes(p, ref))

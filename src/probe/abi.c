@@ -26,6 +26,8 @@ const struct abi abi = {
 	.ip_off = 128,
 	.sp_off = 152,
 	.ret_on_stack = true,
+	.dwarf_off = { 80, 96, 88, 40, 104, 112, 32, 152, 72, 64, 56, 48, 24, 16, 8, 0 }, /* ax dx cx bx si di bp sp r8 … r15 */
+	.dwarf_cnt = 16,
 	.sys_arg_off = { 112, 104, 96, 56, 72, 64 }, /* di si dx r10 r8 r9: the syscall instruction needs cx for itself */
 	.sys_nr_off = 120,
 };
@@ -52,6 +54,9 @@ const struct abi abi = {
 	.ret_off = 0,
 	.ip_off = 256,
 	.sp_off = 248,
+	.dwarf_off = { 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232,
+		       240, 248 },
+	.dwarf_cnt = 32,
 	.sys_arg_off = { 272, 8, 16, 24, 32, 40 }, /* orig_x0: x0 becomes the result */
 	.sys_nr_off = 280,
 };

@@ -21,6 +21,9 @@ struct abi {
 	u32 go_arg_cnt;
 	u16 ret_off, ip_off, sp_off;
 	bool ret_on_stack; /* a call leaves the address to return to on top of the stack */
+	/* By the numbers that debug information has for registers. */
+	u16 dwarf_off[32];
+	u32 dwarf_cnt;
 	/* System calls: always six arguments. */
 	u16 sys_arg_off[6];
 	u16 sys_nr_off; /* where the number is while the call runs */

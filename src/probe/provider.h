@@ -100,6 +100,10 @@ struct provider {
 	bool (*check_argn)(struct check *k, struct expr *e, u32 n);
 	/* The type of retval; NULL: there is none, which args() or this hook reports. No hook: uint64. */
 	const struct type *(*retval)(struct compile *c, const struct unit *u);
+	/* Why args has no such member although the function has such a parameter; NULL: it has none. No hook: nothing can be said. */
+	const char *(*missing_arg)(struct compile *c, const struct unit *u, const char *name);
+	/* Types by name besides the script's and the kernel's, which come after them. NULL: none. No hook: the same. */
+	struct type_source *(*types)(struct compile *c, const struct unit *u);
 	/* Type of ctx's target, or NULL. */
 	const char *ctx_struct;
 	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */

@@ -15,7 +15,7 @@
 #include "base/glob.h"
 #include "lang/check.h"
 #include "probe/abi.h"
-#include "probe/user.h"
+#include "probe/uargs.h"
 #include "sym/demangle.h"
 #include "sym/dwarf.h"
 #include "sym/elf.h"
@@ -590,13 +590,18 @@ const struct provider provider_uprobe = {
 	.doc = "Runs when a function of a program or library is called, or an instruction of it is reached.",
 	.example = "uprobe:/bin/bash:readline { @[pid] = count(); }",
 	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE | PROV_LIST_EXPLICIT |
-		 PROV_AT_SITE,
+		 PROV_AT_SITE | PROV_ARGS,
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,
 	.expand = expand,
-	.share_key = user_share_key,
+	.share_key = uargs_share_key,
 	.plan = user_plan,
+	.args = uargs_type,
+	.missing_arg = uargs_missing,
+	.types = uargs_types,
+	.lower_arg_member = uargs_member,
+	.list_params = uargs_list_params,
 	.check_argn = check_argn,
 	.lower_argn = lower_argn,
 	.at_entry = at_entry,
@@ -618,6 +623,8 @@ const struct provider provider_uretprobe = {
 	.expand = expand,
 	.share_key = user_share_key,
 	.plan = user_plan,
+	.types = uargs_types,
+	.list_params = uargs_list_params,
 	.lower_retval = probe_regs_retval,
 	.lower_reg = probe_regs_reg,
 	.at_entry = at_entry,

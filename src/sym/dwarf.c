@@ -883,6 +883,19 @@ bool dbg_is_code(const struct dbg *d, u64 addr)
 	return false;
 }
 
+bool dbg_addr_of_offset(const struct dbg *d, u64 off, u64 *addr)
+{
+	for (u32 i = 0; i < d->file.ph_cnt; i++) {
+		const Elf64_Phdr *ph = &d->file.ph[i];
+
+		if (ph->p_type == PT_LOAD && off >= ph->p_offset && off - ph->p_offset < ph->p_filesz) {
+			*addr = off - ph->p_offset + ph->p_vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- opening ---- */
 
 static void set_init(struct dbg_set *s, struct dbg *d, struct objfile *o)

@@ -83,5 +83,8 @@ struct dbg_func {
  * Rust) tells. Parameters in floating-point registers cannot be had: probes do not see those registers. */
 const struct dbg_func *dbg_func_at(struct dbg *d, u64 addr, const char *symbol);
 
+/* The address of a file offset; false: nothing is loaded from there. */
+bool dbg_addr_of_offset(const struct dbg *d, u64 off, u64 *addr);
+
 /* Types by name. Of several with one name, those of the unit that has code at addr come first; 0: none does. */
 struct type_source *dbg_types(struct dbg *d, u64 addr);
