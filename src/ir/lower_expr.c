@@ -608,8 +608,22 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 	return (struct val){ VAL_REG, .r = v };
 }
 
+/* A field of the context. What its pointer leads to is not what its type says (the kernel translates loads), so it is loaded directly; of perf
+ * events in whole words only. */
+static vreg load_ctx(struct lower *l, u32 off, const struct type *t)
+{
+	vreg v = ir_load(&l->b, l->ctx, off & ~7u, 8);
+
+	if (off % 8)
+		v = ir_alu(&l->b, IR_SHR, v, opnd_imm(off % 8 * 8));
+	return t->size == 8 ? v : ir_ext(&l->b, type_is_integral(t) && t->is_signed ? IR_SEXT : IR_ZEXT, v, t->size);
+}
+
 static struct val member_value(struct lower *l, struct mem m, const struct member *member)
 {
+	if (m.base == l->ctx && m.as != AS_NONE && l->unit->provider->flags & PROV_CTX && type_is_scalar(member->type) && !member->bit_sz &&
+	    m.off % 8 + member->type->size <= 8)
+		return val_reg(load_ctx(l, m.off, member->type));
 	if (!member->bit_sz && lower_can_follow(m, member->type))
 		return lower_follow(l, m, member->type);
 	if (member->bit_sz)
@@ -636,6 +650,10 @@ static struct val lower_field(struct lower *l, struct expr *e)
 			t = t->elem;
 		}
 		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t), .btf = btf };
+		if (p != l->ctx && str_eq(t->elem->name, "bpf_perf_event_data")) {
+			diag_error(l->c->diag, e->span, E_NOT_ALLOWED_HERE, "the context of this probe can only be read through ctx itself");
+			diag_hint(l->c->diag, "write ctx.regs.ip, not $c = ctx; $c.regs.ip");
+		}
 	} else {
 		struct val v = lower_known_ptr(l, base, NULL);
 
