@@ -35,6 +35,8 @@ struct cli {
 	u32 named_cnt;
 	bool list, check, info, no_warnings, warnings, unsafe;
 	const char *list_pattern;
+	const char *probe_filter;
+	u64 no_features; /* bits of enum kern_feature */
 	u32 debug;
 	struct session_opts run;
 };

@@ -132,6 +132,7 @@ static bool compile(struct compile *c, u32 src, u32 debug)
 static void describe_machine(const struct cli *cli, struct target *t)
 {
 	machine_target(t, KF_CHEAP);
+	t->features &= ~cli->no_features;
 	t->allow_unsafe = cli->unsafe;
 	t->is_check = cli->check;
 	t->filter_pid = cli->run.pid;
@@ -151,13 +152,20 @@ static int list_probes(const struct cli *cli, struct diag *d)
 }
 
 /* -l with a program: its attach points, expanded. */
-static int list_script(struct compile *c, u32 src)
+static int list_script(struct compile *c, u32 src, bool verbose)
 {
 	bool ok = lang_parse(c, src) && lang_config(c) && lang_expand(c);
+	struct sbuf out = {};
 
-	vec_for(s, &c->sites)
-		if (!(s->provider->flags & PROV_SELF))
-			puts(s->name);
+	vec_for(s, &c->sites) {
+		if (s->provider->flags & PROV_SELF)
+			continue;
+		sbuf_printf(&out, "%s\n", s->name);
+		if (verbose && s->provider->list_params)
+			s->provider->list_params(s->name, &out);
+	}
+	show(&out, stdout);
+	sbuf_release(&out);
 	show_diag(c->diag, DIAG_ERROR);
 	return ok ? 0 : 1;
 }
@@ -178,7 +186,7 @@ static int run(struct cli *cli, struct compile *c)
 	}
 	describe_machine(cli, (struct target *)c->target);
 	if (cli->list)
-		return list_script(c, src);
+		return list_script(c, src, cli->run.verbose);
 	if (!compile(c, src, cli->debug))
 		goto failed;
 	if (lang_wants_help(c)) {
@@ -232,6 +240,7 @@ int main(int argc, char **argv)
 		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli.params, .param_cnt = cli.param_cnt,
 				     .named = cli.named, .named_cnt = cli.named_cnt,
 				     .config = config_defaults, .warns_more = cli.warnings,
+				     .probe_filter = cli.probe_filter,
 				     .mode = cli.mode == MODE_TEST ? RUN_TESTS : cli.mode == MODE_BENCH ? RUN_BENCHES : RUN_TRACE };
 
 		status = run(&cli, &c);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "kern/feature.h"
 #include "out/sink.h"
 #include "sym/debugfile.h"
 
@@ -93,6 +94,28 @@ static enum option_id by_letter(int got)
 	return OPT_FIRST;
 }
 
+/* Names of features that can be switched off: other ways are there for what they do. */
+static bool take_features(const char *text, u64 *bits)
+{
+	static const enum kern_feature known[] = { KF_KPROBE_MULTI, KF_KPROBE_SESSION, KF_UPROBE_MULTI };
+
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		u64 found = 0;
+
+		for (u32 i = 0; i < ARRAY_CNT(known); i++)
+			if (strlen(kern_feature_name(known[i])) == n && !strncasecmp(kern_feature_name(known[i]), text, n))
+				found = 1ull << known[i];
+		if (!found) {
+			fprintf(stderr, "ERROR: --no-feature takes kprobe_multi, kprobe_session and uprobe_multi, not '%.*s'\n", (int)n, text);
+			return false;
+		}
+		*bits |= found;
+		text += n + (text[n] == ',');
+	}
+	return true;
+}
+
 static int take_mode(struct cli *cli, const char *word)
 {
 	static const struct {
@@ -163,6 +186,11 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_MODE:
 		return take_mode(cli, optarg);
+	case OPT_PROBE_FILTER:
+		cli->probe_filter = optarg;
+		return -1;
+	case OPT_NO_FEATURE:
+		return take_features(optarg, &cli->no_features) ? -1 : usage(NULL);
 	case OPT_DRY_RUN:
 		cli->run.dry_run = true;
 		return -1;

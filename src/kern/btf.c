@@ -544,6 +544,9 @@ static bool fill_proto(struct btf *b, u32 proto_id, u32 first, struct btf_func *
 	}
 	out->params = params;
 	out->param_cnt = cnt - first;
+	out->raw = &b->raw;
+	out->proto = proto_id;
+	out->first = first;
 	out->param_sz = off;
 	out->ret = type_at(b, t->type);
 	return true;
@@ -649,6 +652,16 @@ void btf_each(struct type_source *src, enum btf_kind kind, btf_each_fn fn, void 
 		if (!go_on)
 			return;
 	}
+}
+
+void btf_print_c(struct type_source *src, const char *module, u32 id, struct sbuf *out)
+{
+	struct btf *b = (struct btf *)src;
+
+	vec_for(m, &b->modules)
+		if (module && str_eq((*m)->module, module))
+			b = *m;
+	btfraw_print_c(&b->raw, id, out);
 }
 
 /* ---- the running kernel ---- */

@@ -29,7 +29,13 @@ struct btf_func {
 	u32 param_cnt;
 	u32 param_sz;       /* bytes of all of them: where a probe's context has the result */
 	bool is_variadic;
+	/* What btf_func_print() reads. */
+	const void *raw;
+	u32 proto, first;
 };
+
+/* The function's parameters as C writes their types, a line each, indented by 4 spaces; is_ret: its result, as `retval`. For -lv. */
+void btf_func_print(const struct btf_func *f, bool is_ret, struct sbuf *out);
 
 /* module: NULL or "" searches everywhere, "vmlinux" only the kernel itself. False if there is no such function. */
 bool btf_find_func(struct type_source *src, const char *module, const char *name, struct btf_func *out);
@@ -42,6 +48,9 @@ u32 btf_find_id(struct type_source *src, const char *name, enum btf_kind kind, c
 /* Calls fn for each type of the kind, modules included, until it returns false. The name is valid during the call. */
 typedef bool (*btf_each_fn)(void *arg, const char *module, const char *name, u32 id);
 void btf_each(struct type_source *src, enum btf_kind kind, btf_each_fn fn, void *arg);
+
+/* The C definition of a struct, union or enum; only inside of btf_each(), with what it passed. */
+void btf_print_c(struct type_source *src, const char *module, u32 id, struct sbuf *out);
 
 /* On kern_types(). */
 bool kern_btf_func(const char *module, const char *name, struct btf_func *out);

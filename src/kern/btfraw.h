@@ -54,6 +54,10 @@ u32 btfraw_find(struct btfraw *b, u32 kinds, const char *name);
 /* The next type of one of the kinds after `id` (0: from the start), its own ones only; 0: no more. */
 u32 btfraw_next(struct btfraw *b, u32 kinds, u32 id);
 
+/* A struct, union or enum as C defines it, over several lines. */
+struct sbuf;
+void btfraw_print_c(const struct btfraw *b, u32 id, struct sbuf *out);
+
 static inline enum btf_kind btf_kind(const struct btf_type *t)
 {
 	return (enum btf_kind)(t->info >> 24 & 0x1f);

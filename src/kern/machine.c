@@ -133,26 +133,18 @@ char *machine_fixture(const char *file)
 }
 
 /* The made-up machine of a test. What its directory does not say is 1 CPU and no feature. */
-static void fixture_target(struct target *t, char *cpus, char *features)
+static void fixture_target(struct target *t, char *cpus)
 {
-	char *text, *word, *save;
+	char *text;
 
 	t->ncpus = 0;
-	t->features = 0;
 	if (!io_read_file(cpus, &text, NULL)) {
 		cpu_list_each(text, count_cpu, &t->ncpus);
 		free(text);
 	}
 	t->ncpus = MAX(t->ncpus, 1u);
-	if (!io_read_file(features, &text, NULL)) {
-		for (word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
-			for (u32 f = 0; f < KF_CNT; f++)
-				if (str_eq(word, kern_feature_name((enum kern_feature)f)))
-					t->features |= 1ull << f;
-		free(text);
-	}
 	free(cpus);
-	free(features);
+	t->features = kern_features(~0ull);
 }
 
 static s64 cgroup_id(const char *path)
@@ -181,7 +173,7 @@ void machine_target(struct target *t, u64 wanted)
 	struct stat st;
 
 	if (fixture) {
-		fixture_target(t, fixture, machine_fixture("features"));
+		fixture_target(t, fixture);
 	} else {
 		t->ncpus = machine_cpus();
 		t->features = kern_features(wanted);

@@ -124,6 +124,7 @@ struct compile {
 	char **params; /* positional parameters $1… */
 	u32 param_cnt;
 	enum run_mode mode;
+	const char *probe_filter; /* --probe-filter: an expression that names of sites must match; NULL: none */
 	bool parse_only; /* --fmt: nothing but the source itself is read, and macros stay */
 	char **named;  /* --name or --name=value, for the script */
 	u32 named_cnt;

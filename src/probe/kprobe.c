@@ -407,18 +407,8 @@ static void list_params(const char *site_name, struct sbuf *out)
 	bool is_ret = str_starts(site_name, "kretprobe:");
 	struct btf_func f;
 
-	if (kern_btf_func(module, func, &f)) {
-		for (u32 i = 0; !is_ret && i < f.param_cnt; i++) {
-			sbuf_puts(out, "    ");
-			type_print(f.params[i].type, out);
-			sbuf_printf(out, " %s\n", f.params[i].name ? f.params[i].name : "");
-		}
-		if (is_ret) {
-			sbuf_puts(out, "    ");
-			type_print(f.ret, out);
-			sbuf_puts(out, " retval\n");
-		}
-	}
+	if (kern_btf_func(module, func, &f))
+		btf_func_print(&f, is_ret, out);
 	free(module);
 }
 

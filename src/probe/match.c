@@ -1,6 +1,7 @@
 /* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups
  * the sites of a probe that one program can serve. */
 #include <errno.h>
+#include <regex.h>
 
 #include "base/glob.h"
 #include "fn/fn.h"
@@ -48,6 +49,9 @@ struct gather {
 	const struct provider *provider;
 	u32 ap_index;
 	vec(struct site) sites; /* of the probe at hand */
+	const regex_t *filter;  /* --probe-filter, or NULL */
+	struct site left_out;   /* stands for sites that it leaves out */
+	bool has_left_out;
 	vec(struct unmatched) unmatched;
 };
 
@@ -57,6 +61,10 @@ static struct site *add_site(struct site_sink *sink, const char *name)
 	const char *given = sink->ap->given_name;
 
 	sink->found++;
+	if (g->filter && !(g->provider->flags & PROV_SELF) && regexec(g->filter, given ? given : name, 0, NULL, 0)) {
+		g->has_left_out = true;
+		return &g->left_out;
+	}
 	avec_push(sink->arena, &g->sites,
 		  (struct site){ .provider = g->provider,
 				 .name = given ? given : name,
@@ -67,47 +75,28 @@ static struct site *add_site(struct site_sink *sink, const char *name)
 
 static void unknown_provider(struct compile *c, const struct attach_point *ap)
 {
-	const char *names[64], *near;
-	u32 cnt = 0;
-
-	if (has_wildcard(ap->parts[0])) {
-		diag_error(c->diag, ap->span, E_UNSUPPORTED, "wildcards in the probe type (%s) are not supported", ap->parts[0]);
-		diag_hint(c->diag, "name the probe types: kprobe:…, tracepoint:…");
-		return;
-	}
 	diag_error(c->diag, ap->span, E_UNKNOWN_PROVIDER, "Invalid probe type: %s", ap->parts[0]);
-	for (const struct provider *p; cnt < ARRAY_CNT(names) && (p = provider_at(cnt)); cnt++)
-		names[cnt] = p->name;
-	near = nearest_name(ap->parts[0], names, cnt);
-	if (near) {
-		diag_hint(c->diag, "did you mean %s?", near);
-	} else {
-		struct sbuf all = {};
-
-		for (u32 i = 0; i < cnt; i++)
-			sbuf_printf(&all, "%s%s", i ? ", " : "", names[i]);
-		diag_hint(c->diag, "the probe types are %s", sbuf_str(&all));
-		sbuf_release(&all);
-	}
+	provider_hint(c->diag, ap->parts[0]);
 }
 
 /* Nothing matched: says so as missing_probes wants it. */
 static void no_match(struct compile *c, const struct unmatched *u)
 {
-	const char *rest = probe_rest(c->arena, u->ap);
+	const char *rest = probe_rest(c->arena, u->ap), *kind = u->provider ? u->provider->name : u->ap->parts[0];
+	const char *shown = u->provider ? arena_printf(c->arena, "%s %s", kind, rest) : u->ap->text;
 	const char *reason = u->why ? arena_printf(c->arena, " %s.", u->why) : "";
 
 	if (c->config.missing_probes != MISSING_ERROR)
-		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", u->provider->name, rest);
+		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", kind, rest);
 	switch (c->config.missing_probes) {
 	case MISSING_ERROR:
-		diag_error(c->diag, u->ap->span, E_NO_MATCH, "No matches for %s %s.%s", u->provider->name, rest, reason);
+		diag_error(c->diag, u->ap->span, E_NO_MATCH, "No matches for %s.%s", shown, reason);
 		if (u->hint)
 			diag_hint(c->diag, "%s", u->hint);
 		diag_hint(c->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
 		break;
 	case MISSING_WARN:
-		diag_warn(c->diag, u->ap->span, W_MISSING_PROBE, "No matches for %s %s.%s Skipping.", u->provider->name, rest, reason);
+		diag_warn(c->diag, u->ap->span, W_MISSING_PROBE, "No matches for %s.%s Skipping.", shown, reason);
 		if (u->hint)
 			diag_hint(c->diag, "%s", u->hint);
 		break;
@@ -156,12 +145,46 @@ static bool is_of_mode(const struct compile *c, const struct provider *p)
 	return false;
 }
 
+/* *:name, k*:name: all probe types that are meant, as far as the rest fits them. */
+static void expand_any(struct compile *c, struct gather *g, const struct attach_point *ap)
+{
+	const struct provider *p;
+	u32 found = 0;
+
+	for (u32 i = 0; (p = provider_at(i)); i++) {
+		struct attach_point *one;
+
+		if (!provider_is_meant(p, ap, c->target->filter_pid) || !is_of_mode(c, p))
+			continue;
+		one = arena_new(c->arena, struct attach_point);
+		*one = *ap;
+		one->parts = arena_alloc(c->arena, ap->part_cnt * sizeof(*one->parts));
+		memcpy(one->parts, ap->parts, ap->part_cnt * sizeof(*one->parts));
+		one->parts[0] = p->name;
+		g->provider = p;
+		g->sink.ap = one;
+		g->sink.found = 0;
+		/* What is wrong for one type may be right for another. */
+		c->diag->muted = true;
+		if (p->parse(c->diag, one))
+			p->expand(&g->sink, one, c->diag);
+		c->diag->muted = false;
+		found += g->sink.found;
+	}
+	if (!found)
+		avec_push(c->arena, &g->unmatched, (struct unmatched){ .ap = ap });
+}
+
 static void expand_attach_point(struct compile *c, struct gather *g, const struct attach_point *ap)
 {
 	u32 errors = c->diag->error_cnt;
 	int err;
 
 	g->provider = provider_find(ap->parts[0]);
+	if (!g->provider && has_wildcard(ap->parts[0])) {
+		expand_any(c, g, ap);
+		return;
+	}
 	if (!g->provider) {
 		unknown_provider(c, ap);
 		return;
@@ -302,6 +325,8 @@ static void nothing_to_do(struct compile *c)
 	switch (c->mode) {
 	case RUN_TRACE:
 		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
+		if (c->probe_filter)
+			diag_hint(c->diag, "--probe-filter %s leaves none", c->probe_filter);
 		if (script_has(c->script, PROV_TEST))
 			diag_hint(c->diag, "the script has tests: --test runs them");
 		if (script_has(c->script, PROV_BENCH))
@@ -318,30 +343,51 @@ static void nothing_to_do(struct compile *c)
 	}
 }
 
+static void expand_probe(struct compile *c, const struct probe *p, const regex_t *filter)
+{
+	struct gather g = { .sink = {
+		.add = add_site,
+		.c = c,
+		.arena = c->arena,
+		.filter_pid = c->target->filter_pid, /* not the -c child: it is not yet the program it will be */
+		.allow_unsafe = c->target->allow_unsafe,
+	}, .filter = filter };
+
+	for (u32 i = 0; i < p->ap_cnt; i++) {
+		g.ap_index = i;
+		expand_attach_point(c, &g, &p->aps[i]);
+	}
+	if (!g.sites.cnt && !g.has_left_out)
+		vec_for(u, &g.unmatched)
+			no_match(c, u);
+	if (within_limits(c, p, &g))
+		make_units(c, p, &g);
+}
+
+/* Compiles --probe-filter. False: reported. */
+static bool read_filter(struct compile *c, regex_t *filter)
+{
+	char why[128];
+	int err = regcomp(filter, c->probe_filter, REG_EXTENDED | REG_NOSUB);
+
+	if (!err)
+		return true;
+	regerror(err, filter, why, sizeof(why));
+	diag_error_nowhere(c->diag, E_ATTACH_POINT, "--probe-filter %s: %s", c->probe_filter, why);
+	return false;
+}
+
 bool lang_expand(struct compile *c)
 {
 	u32 errors = c->diag->error_cnt;
+	regex_t filter;
 
-	vec_for(pp, &c->script->probes) {
-		const struct probe *p = *pp;
-		struct gather g = { .sink = {
-			.add = add_site,
-			.c = c,
-			.arena = c->arena,
-			.filter_pid = c->target->filter_pid, /* not the -c child: it is not yet the program it will be */
-			.allow_unsafe = c->target->allow_unsafe,
-		} };
-
-		for (u32 i = 0; i < p->ap_cnt; i++) {
-			g.ap_index = i;
-			expand_attach_point(c, &g, &p->aps[i]);
-		}
-		if (!g.sites.cnt)
-			vec_for(u, &g.unmatched)
-				no_match(c, u);
-		if (within_limits(c, p, &g))
-			make_units(c, p, &g);
-	}
+	if (c->probe_filter && !read_filter(c, &filter))
+		return false;
+	vec_for(p, &c->script->probes)
+		expand_probe(c, *p, c->probe_filter ? &filter : NULL);
+	if (c->probe_filter)
+		regfree(&filter);
 	if (c->units.cnt > c->config.max_bpf_progs) {
 		diag_error(c->diag, c->script->probes.at[0]->span, E_TOO_MANY_PROBES,
 			   "The script needs %u programs, which exceeds the current limit of %llu.", c->units.cnt,
@@ -376,157 +422,4 @@ u32 site_canon(struct compile *c, u32 site, enum site_show show)
 		smap_release(&first);
 	}
 	return canon[site];
-}
-
-/* ---- -l ---- */
-
-struct lister {
-	struct site_sink sink; /* must be first */
-	vec(const char *) names;
-};
-
-static struct site *add_name(struct site_sink *sink, const char *name)
-{
-	struct lister *l = (struct lister *)sink;
-
-	sink->found++;
-	vec_push(&l->names, name);
-	return NULL;
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* "a:b c" → its parts; quotes protect colons. */
-static void split_pattern(struct arena *a, const char *text, size_t len, struct attach_point *ap)
-{
-	vec(const char *) parts = {};
-	struct sbuf part = {};
-	bool in_quotes = false;
-
-	if (!memchr(text, ':', len))
-		avec_push(a, &parts, "*");
-	for (size_t i = 0; i <= len; i++) {
-		if (i == len || (text[i] == ':' && !in_quotes)) {
-			avec_push(a, &parts, arena_strdup(a, sbuf_str(&part)));
-			sbuf_reset(&part);
-		} else if (text[i] == '"') {
-			in_quotes = !in_quotes;
-		} else {
-			sbuf_putc(&part, text[i]);
-		}
-	}
-	sbuf_release(&part);
-	*ap = (struct attach_point){ .text = arena_strndup(a, text, len), .parts = parts.at, .part_cnt = parts.cnt };
-}
-
-/* Whether a wildcard in the probe type means this provider too. */
-static bool is_listed(const struct provider *p, const struct attach_point *ap, u32 filter_pid)
-{
-	if (!glob_match(ap->parts[0], p->name))
-		return false;
-	if (!(p->flags & PROV_LIST_EXPLICIT))
-		return true;
-	return (p->flags & PROV_USER_FILE) && (filter_pid || (ap->part_cnt > 1 && strchr(ap->parts[1], '/')));
-}
-
-static int list_provider(struct lister *l, const struct provider *p, struct attach_point *ap, bool verbose, struct diag *d,
-			 struct sbuf *out)
-{
-	const char *word = ap->parts[0];
-	int err;
-
-	/* -l uprobe:FILE: all of its functions */
-	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2) {
-		const char **parts = arena_alloc(l->sink.arena, 3 * sizeof(*parts));
-
-		parts[0] = ap->parts[0];
-		parts[1] = ap->parts[1];
-		parts[2] = "*";
-		ap->parts = parts;
-		ap->part_cnt = 3;
-	}
-	l->names.cnt = 0;
-	l->sink.found = 0;
-	l->sink.hint = l->sink.why = NULL;
-	ap->parts[0] = p->name;
-	l->sink.ap = ap;
-	err = p->expand(&l->sink, ap, NULL);
-	ap->parts[0] = word;
-	if (err)
-		return err;
-	if (!l->names.cnt && l->sink.why && d && !has_wildcard(word)) {
-		diag_error_nowhere(d, E_NO_MATCH, "No matches for %s: %s", ap->text, l->sink.why);
-		return 0;
-	}
-	if (l->names.cnt)
-		qsort(l->names.at, l->names.cnt, sizeof(*l->names.at), by_text);
-	for (u32 i = 0; i < l->names.cnt; i++) {
-		if (i && str_eq(l->names.at[i], l->names.at[i - 1]))
-			continue;
-		sbuf_puts(out, l->names.at[i]);
-		sbuf_putc(out, '\n');
-		if (verbose && p->list_params)
-			p->list_params(l->names.at[i], out);
-	}
-	return l->names.cnt;
-}
-
-static int list_pattern(struct lister *l, struct attach_point *ap, bool verbose, struct diag *d, struct sbuf *out)
-{
-	const struct provider *p = provider_find(ap->parts[0]);
-	int total = 0, n;
-
-	if (p) {
-		n = list_provider(l, p, ap, verbose, d, out);
-		if (n < 0 && d) {
-			diag_error_nowhere(d, E_NO_MATCH, "Cannot list %s: %s", ap->text, strerror(-n));
-			if (probe_errno_hint(n))
-				diag_hint(d, "%s", probe_errno_hint(n));
-		}
-		return n;
-	}
-	if (!has_wildcard(ap->parts[0])) {
-		if (d)
-			diag_error_nowhere(d, E_UNKNOWN_PROVIDER, "Invalid probe type: %s", ap->parts[0]);
-		return -EINVAL;
-	}
-	/* What one probe type cannot tell must not hide the others. */
-	for (u32 i = 0; (p = provider_at(i)); i++)
-		if (is_listed(p, ap, l->sink.filter_pid) && (n = list_provider(l, p, ap, verbose, d, out)) > 0)
-			total += n;
-	return total;
-}
-
-int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d, struct sbuf *out)
-{
-	struct arena arena;
-	struct lister l = { .sink = { .add = add_name, .arena = &arena, .filter_pid = filter_pid } };
-	int total = 0, err = 0;
-
-	arena_init(&arena);
-	for (const char *at = pattern ? pattern : "*:*"; *at;) {
-		struct attach_point ap;
-		bool in_quotes = false;
-		const char *end;
-		int n;
-
-		at += strspn(at, " \t,");
-		for (end = at; *end && (in_quotes || *end != ','); end++)
-			in_quotes ^= *end == '"';
-		if (end == at)
-			continue;
-		split_pattern(&arena, at, end - at, &ap);
-		n = list_pattern(&l, &ap, verbose, d, out);
-		if (n < 0)
-			err = n;
-		else
-			total += n;
-		at = end;
-	}
-	vec_free(&l.names);
-	arena_release(&arena);
-	return total || !err ? total : err;
 }

@@ -13,6 +13,12 @@ static inline bool target_has(const struct compile *c, enum kern_feature f)
 	return c->target->features >> f & 1;
 }
 
+/* Whether a wildcard in the attach point's probe type means this one. Those that are listed only when they are named (PROV_LIST_EXPLICIT) are
+ * meant if the wildcard leaves nothing else (kret*), and those of user space where a file is named, or with -p. */
+bool provider_is_meant(const struct provider *p, const struct attach_point *ap, u32 filter_pid);
+/* Adds a hint for a word that is no probe type. */
+void provider_hint(struct diag *d, const char *word);
+
 /* A number as attach points have it: decimal, 0x…, 0b…, octal, 1e6, `_` between digits, C suffixes. A duration (10ms) becomes
  * nanoseconds. False: not a number, or it does not fit. */
 bool probe_number(const char *s, u64 *v);

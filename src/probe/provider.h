@@ -144,5 +144,6 @@ u32 site_canon(struct compile *c, u32 site, enum site_show show);
 const struct provider *provider_find(const char *word);
 const struct provider *provider_at(u32 i); /* NULL past the last */
 
-/* -l PATTERN (NULL: all): prints each match; with params when verbose. Returns the number of matches or -errno. */
+/* -l PATTERN (NULL: all): prints each match; with params when verbose. "struct NAME", "union NAME" and "enum NAME" are types, with their
+ * definitions when verbose. Returns the number of matches or -errno. */
 int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d, struct sbuf *out);

@@ -23,6 +23,23 @@ static const struct {
 /* perf takes no period above */
 #define MAX_PERIOD_NS (~0ull >> 1)
 
+/* What was meant by a text that is no duration: s, 99hz. */
+static void hint_duration(struct diag *d, const char *provider, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	for (u32 i = 0; i < ARRAY_CNT(time_units); i++) {
+		if (!strcasecmp(text, time_units[i].name)) {
+			diag_hint(d, "the number is missing: %s:%s:1", provider, time_units[i].name);
+			return;
+		}
+	}
+	if (digits && !strcasecmp(text + digits, "hz"))
+		diag_hint(d, "a frequency is written %s:hz:%.*s", provider, (int)digits, text);
+	else
+		diag_hint(d, "write %s:100ms or %s:ms:100", provider, provider);
+}
+
 /* Reads the parts. With d NULL nothing is reported. *shown: unit and count, as `probe` has them. */
 static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *period, const char **shown_unit, u64 *shown)
 {
@@ -34,8 +51,8 @@ static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *perio
 		/* interval:100ms; a bare number is nanoseconds */
 		if (!probe_number(ap->parts[1], period)) {
 			if (d) {
-				diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a duration", ap->parts[1]);
-				diag_hint(d, "write %s:100ms or %s:ms:100", provider, provider);
+				diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a duration", *ap->parts[1] ? ap->parts[1] : "\"\"");
+				hint_duration(d, provider, ap->parts[1]);
 			}
 			return false;
 		}

@@ -60,16 +60,9 @@ struct val typed_word(struct lower *l, const struct type *t, u32 off, u32 helper
 
 void typed_list_params(const struct btf_func *f, bool with_result, struct sbuf *out)
 {
-	for (u32 i = 0; i < f->param_cnt; i++) {
-		sbuf_puts(out, "    ");
-		type_print(f->params[i].type, out);
-		sbuf_printf(out, " %s\n", f->params[i].name);
-	}
-	if (with_result && f->ret && f->ret->kind != T_VOID) {
-		sbuf_puts(out, "    ");
-		type_print(f->ret, out);
-		sbuf_puts(out, " retval\n");
-	}
+	btf_func_print(f, false, out);
+	if (with_result)
+		btf_func_print(f, true, out);
 }
 
 const char *typed_split(const char *site_name, char **module)

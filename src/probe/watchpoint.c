@@ -179,6 +179,7 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 const struct provider provider_watchpoint = {
 	.name = "watchpoint",
 	.alias = "w",
+	.old_name = "asyncwatchpoint", /* differs only in what it does for arguments of functions */
 	.spec = "watchpoint:ADDRESS:LENGTH:MODE",
 	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c: in that process, all its threads; "
 	       "else on every CPU, for addresses of the kernel.",

@@ -607,7 +607,7 @@ static void test_refused(void)
 {
 	REFUSE("kprob:f {}", E_UNKNOWN_PROVIDER, "Invalid probe type: kprob", "did you mean kprobe?");
 	REFUSE("K:f {}", E_UNKNOWN_PROVIDER, "Invalid probe type: K", NULL);
-	REFUSE("*:f {}", E_UNSUPPORTED, "wildcards in the probe type", NULL);
+	REFUSE("*:nosuch* {}", E_NO_MATCH, "No matches for *:nosuch*.", NULL);
 	REFUSE("begin:x {}", E_ATTACH_POINT, "begin/end probes should not have a target", NULL);
 	REFUSE("end:x {}", E_ATTACH_POINT, "begin/end probes should not have a target", NULL);
 
