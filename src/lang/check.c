@@ -1,5 +1,8 @@
 #include "lang/check.h"
 
+/* Types only grow, and each round carries them one assignment further: this is for scripts that assign hundreds of maps to each other. */
+#define ROUNDS_MAX 1000
+
 #include "probe/provider.h"
 
 void compile_hint_undefined(struct compile *c)
@@ -267,7 +270,7 @@ void check_var_read(struct check *k, struct expr *e)
 		v->type = &type_s64; /* nothing is ever assigned to it */
 	if (!v->is_assigned && k->is_last)
 		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
-	e->type = v->type ? v->type : &type_s64;
+	e->type = v->type ? v->type : k->guesses ? &type_s64 : &type_error;
 }
 
 /* Statements */
@@ -839,8 +842,33 @@ static void check_named(struct compile *c)
 	sbuf_release(&known);
 }
 
+/* Until no type changes. */
+static bool check_rounds(struct check *k)
+{
+	for (u32 round = 0; round < ROUNDS_MAX; round++) {
+		k->changed = false;
+		vec_for(u, &k->c->units)
+			check_unit(k, *u);
+		if (!k->changed)
+			return true;
+	}
+	return false;
+}
+
+static void settle_tuples(struct compile *c)
+{
+	vec_for(u, &c->units)
+		vec_for(v, &(*u)->vars)
+			if ((*v)->type && (*v)->type->kind == T_TUPLE)
+				(*v)->type = type_settle_deep(c->arena, (*v)->type);
+	vec_for(m, &c->maps)
+		if ((*m)->val && (*m)->val->kind == T_TUPLE)
+			(*m)->val = type_settle_deep(c->arena, (*m)->val);
+}
+
 bool lang_check(struct compile *c)
 {
+	bool is_stable;
 	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
 	u32 before = c->diag->error_cnt;
 
@@ -851,22 +879,16 @@ bool lang_check(struct compile *c)
 		block_walk((*p)->body, warn_missing_param, c);
 	}
 	c->diag->muted = true;
-	for (u32 round = 0; round < 32; round++) {
-		k.changed = false;
-		vec_for(u, &c->units)
-			check_unit(&k, *u);
-		if (!k.changed)
-			break;
-	}
-	/* Tuples get their final layout before expressions take their types from them. */
-	vec_for(u, &c->units)
-		vec_for(v, &(*u)->vars)
-			if ((*v)->type && (*v)->type->kind == T_TUPLE)
-				(*v)->type = type_settle_deep(c->arena, (*v)->type);
-	vec_for(m, &c->maps)
-		if ((*m)->val && (*m)->val->kind == T_TUPLE)
-			(*m)->val = type_settle_deep(c->arena, (*m)->val);
+	/* First what follows from assignments, wherever they stand; then what has none that says more. */
+	is_stable = check_rounds(&k);
+	k.guesses = true;
+	/* Tuples get their final layout before expressions take their types from them; and what is made of their parts may grow by that. */
+	is_stable &= check_rounds(&k);
+	settle_tuples(c);
+	is_stable &= check_rounds(&k);
 	c->diag->muted = false;
+	if (!is_stable)
+		diag_error_nowhere(c->diag, E_TOO_BIG, "the types of this script depend on each other in too many ways");
 	k.is_last = true;
 	vec_for(u, &c->units)
 		check_unit(&k, *u);

@@ -23,6 +23,7 @@ struct check {
 	u32 dead;        /* inside of so many branches whose condition is known to be false */
 	u32 max_strlen;
 	u32 loops;       /* inside of so many loops */
+	bool guesses;     /* what nothing was assigned to yet is an integer; before that, nothing is said about what depends on it */
 	bool saw_unknown; /* the value of a map was asked for that nothing was assigned to yet */
 	const struct stmt *loop; /* the innermost one whose body becomes a function of its own: for, while */
 };

@@ -707,9 +707,9 @@ static void check_map_read(struct check *k, struct expr *e)
 		return;
 	m = e->map.map;
 	if (!m->val) {
-		/* Assigned further down, perhaps: an integer until then. Reported at the end if never. */
+		/* Assigned further down, perhaps. Reported at the end if never. */
 		k->saw_unknown = true;
-		e->type = &type_s64;
+		e->type = k->guesses ? &type_s64 : &type_error;
 		return;
 	}
 	e->type = m->val;
