@@ -18,7 +18,7 @@ enum { LIMIT_DEFAULT = 127, LIMIT_MAX = 1024 };
 
 static bool find_mode(const char *word, enum stack_mode *mode)
 {
-	static const char *const words[] = { [STACK_BPFTRACE] = "bpftrace", [STACK_PERF] = "perf", [STACK_RAW] = "raw" };
+	static const char *const words[] = { [STACK_BPFTRACE] = "bpftrace", [STACK_PERF] = "perf", [STACK_RAW] = "raw", [STACK_BUILD_ID] = "build_id" };
 
 	for (u32 i = 0; i < ARRAY_CNT(words); i++) {
 		if (str_eq(word, words[i])) {
@@ -51,8 +51,13 @@ static void check_stack(struct check *k, struct expr *e, bool is_user)
 		at = mode_arg;
 	}
 	if (!find_mode(word, &mode)) {
-		check_fail(k, at, E_ARG_TYPE, str_eq(word, "build_id") ? "the stack mode '%s' is not supported" : "Invalid stack mode: '%s'", word);
-		diag_hint(k->c->diag, "the modes are bpftrace, perf and raw");
+		check_fail(k, at, E_ARG_TYPE, "Invalid stack mode: '%s'", word);
+		diag_hint(k->c->diag, "the modes are bpftrace, perf, raw and build_id");
+		e->type = &type_error;
+		return;
+	}
+	if (mode == STACK_BUILD_ID && !is_user) {
+		check_fail(k, at, E_ARG_TYPE, "the stack mode 'build_id' is for ustack: kernel functions are in no file");
 		e->type = &type_error;
 		return;
 	}
@@ -153,12 +158,12 @@ static void take_at_entry(struct lower *l, const struct walk *w)
 
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	bool is_user = e->type->kind == T_USTACK;
+	bool is_user = e->type->kind == T_USTACK, has_ids = e->type->stack_mode == STACK_BUILD_ID;
 	const struct provider *p = l->unit->provider;
 	u32 skip = !is_user && p->stack_skip ? p->stack_skip(l->unit) : 0;
 	struct mem m;
 	struct walk w = {
-		.head = type_stack_head(e->type), .bytes = 8 * e->type->cnt, .flags = is_user ? BPF_F_USER_STACK : skip,
+		.head = type_stack_head(e->type), .bytes = e->type->cnt << type_frame_shift(e->type), .flags = is_user ? BPF_F_USER_STACK : skip,
 		.got = ir_vreg(l->b.f), .bad = ir_block_new(l->b.f), .good = ir_block_new(l->b.f),
 	};
 	struct val v;
@@ -173,7 +178,10 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	l->image->has_user_addrs |= is_user;
 	lower_ctx(l);
 	w.to = lower_addr(l, m);
-	if (is_user && e->type->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(l->c, l->unit)) {
+	if (has_ids)
+		w.flags |= BPF_F_USER_BUILD_ID;
+	/* An address that is inserted would have no build id. */
+	if (is_user && !has_ids && e->type->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(l->c, l->unit)) {
 		take_at_entry(l, &w);
 	} else {
 		take(l, &w, 0);
@@ -184,7 +192,7 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	ir_mov_to(&l->b, w.got, opnd_imm(0));
 	ir_jmp(&l->b, w.good);
 	ir_place(&l->b, w.good);
-	ir_store(&l->b, w.to, w.head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, w.got, opnd_imm(3))));
+	ir_store(&l->b, w.to, w.head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, w.got, opnd_imm(type_frame_shift(e->type)))));
 	if (is_user)
 		ir_store(&l->b, w.to, 0, 8, opnd_reg(pid));
 	v.len = ir_alu(&l->b, IR_ADD, w.got, opnd_imm(w.head));
@@ -287,7 +295,7 @@ static struct val lower_uaddr(struct lower *l, struct expr *e, const struct mem 
 
 static const struct fn rows[] = {
 	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack", "the kernel's stack: at most limit frames (127), shown in the mode bpftrace, perf or raw", "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
-	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf or raw", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
+	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf, raw or build_id", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
 	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program", "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
 	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file", "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
 };

@@ -160,7 +160,7 @@ static vreg put_stack(struct lower *l, struct expr *e, struct mem dst)
 	len = ir_vreg(l->b.f);
 	dst.off += head - 8;
 	ir_mov_to(&l->b, len, opnd_reg(lower_load(l, dst, &type_u32)));
-	ir_alu_to(&l->b, IR_SHL, len, len, opnd_imm(3));
+	ir_alu_to(&l->b, IR_SHL, len, len, opnd_imm(type_frame_shift(e->type)));
 	ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(head));
 	zero_above(l, len, e->type->size);
 	return len;
@@ -184,7 +184,7 @@ static void zero_gaps(struct lower *l, const struct rec *r, vreg base)
 		if (next > at)
 			lower_zero(l, (struct mem){ .base = base, .off = at }, next - at);
 		if (i < r->field_cnt)
-			at = next + r->fields[i].type->size;
+			at = next + (r->fields[i].is_var ? 4 : r->fields[i].type->size);
 	}
 }
 
@@ -196,8 +196,7 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 	vreg base = buf.base, size = 0, err;
 
 	put_head(l, base, id);
-	if (!tail_max)
-		zero_gaps(l, r, base);
+	zero_gaps(l, r, base);
 	fill_fixed(l, r, fields, base);
 	/* size: bytes so far; the first string starts at a place that is known now. */
 	for (u32 i = 0; i < r->field_cnt; i++) {

@@ -79,10 +79,11 @@ const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt)
 
 const struct type *type_stack(struct arena *a, bool is_user, enum stack_mode mode, u32 limit)
 {
-	struct type *t = make(a, is_user ? T_USTACK : T_KSTACK, (is_user ? 16 : 8) + 8 * limit, 8);
+	struct type *t = make(a, is_user ? T_USTACK : T_KSTACK, 0, 8);
 
 	t->cnt = limit;
 	t->stack_mode = mode;
+	t->size = type_stack_head(t) + (limit << type_frame_shift(t));
 	return t;
 }
 
@@ -388,7 +389,7 @@ void type_print(const struct type *t, struct sbuf *out)
 		return;
 	case T_KSTACK: case T_USTACK:
 		sbuf_printf(out, "%cstack%s[%u]", t->kind == T_KSTACK ? 'k' : 'u',
-			    t->stack_mode == STACK_PERF ? "_perf" : t->stack_mode == STACK_RAW ? "_raw" : "", t->cnt);
+			    t->stack_mode == STACK_PERF ? "_perf" : t->stack_mode == STACK_RAW ? "_raw" : t->stack_mode == STACK_BUILD_ID ? "_build_id" : "", t->cnt);
 		return;
 	case T_TIMESTAMP:
 		sbuf_puts(out, "timestamp");

@@ -8,7 +8,8 @@
  *   buffer: u32 length, then `cnt` bytes; array and struct as in C; tuple: members at their offsets, padding zero;
  *   site: u32 index into image.sites; timestamp: u64 nanoseconds since boot; ksym: u64; usym: u64 address, u32 pid, u32 site;
  *   inet: u32 address family, 16 bytes (the first 4 of them for IPv4); mac: 6 bytes; username: u32 uid; cgroup_path: u64 cgroup id;
- *   kstack: u64 frames, then `cnt` addresses, innermost first, unused ones zero; ustack: the same after u32 pid, u32 0.
+ *   kstack: u64 frames, then `cnt` addresses, innermost first, unused ones zero; ustack: the same after u32 pid, u32 0; in the mode build_id
+ *   a frame is the kernel's struct bpf_stack_build_id: u32 status (1: valid, 2: only the address is known), u8 build id[20], u64 offset or address.
  * Aggregations, per CPU:
  *   count, sum: u64. avg, stats: u64 total, u64 count. min, max: u64 rank, u64 is_set (see agg_rank in run/agg.h).
  *   hist, lhist: u64 bucket[type->hist.bucket_cnt]. tseries: struct series_bucket[type->cnt].
@@ -62,8 +63,8 @@ enum { CLOCK_IS_BOOT, CLOCK_IS_TAI };
 
 enum site_show { SITE_PROBE, SITE_FUNC };
 
-/* How a stack is shown: symbols; address, symbol and module; addresses. */
-enum stack_mode { STACK_BPFTRACE, STACK_PERF, STACK_RAW };
+/* How a stack is shown: symbols; address, symbol and module; addresses; build id of the file and offset in it. */
+enum stack_mode { STACK_BPFTRACE, STACK_PERF, STACK_RAW, STACK_BUILD_ID };
 
 struct type;
 
@@ -227,6 +228,12 @@ static inline u32 type_stack_head(const struct type *t)
 static inline bool type_is_record(const struct type *t)
 {
 	return t->kind == T_TUPLE && t->member_cnt && t->members[0].name;
+}
+
+/* Bytes of a frame, as a power of two. */
+static inline u32 type_frame_shift(const struct type *t)
+{
+	return t->stack_mode == STACK_BUILD_ID ? 5 : 3;
 }
 
 static inline bool type_is_struct_ptr(const struct type *t)

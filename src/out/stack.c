@@ -3,6 +3,7 @@
  *   bpftrace          vfs_read+5
  *   perf      \tffffffff8134a0c5 vfs_read+5        a user frame also has its file: (/usr/bin/bash)
  *   raw       ffffffff8134a0c5
+ *   build_id  8c9e…40 digits 0x1234                 build id of the file, and offset in it; an address where that is not known
  */
 #include "out/num.h"
 #include "out/value.h"
@@ -12,6 +13,18 @@ static bool put_name(const struct naming *n, const struct type *t, u32 pid, u64 
 	if (t->kind == T_KSTACK)
 		return n->kframe && n->kframe(n->self, addr, at, out);
 	return n->uframe && n->uframe(n->self, pid, addr, at, t->stack_mode == STACK_PERF, out);
+}
+
+static void put_build_id(const u8 *frame, struct sbuf *out)
+{
+	u32 status;
+	u64 at;
+
+	memcpy(&status, frame, 4);
+	memcpy(&at, frame + 24, 8);
+	for (u32 i = 0; status == 1 && i < 20; i++)
+		sbuf_printf(out, "%02x", frame[4 + i]);
+	sbuf_printf(out, status == 1 ? " 0x%llx\n" : "%llx\n", (unsigned long long)at);
 }
 
 void stack_text(const struct naming *n, const struct type *t, const u8 *data, u32 len, struct sbuf *out)
@@ -25,9 +38,13 @@ void stack_text(const struct naming *n, const struct type *t, const u8 *data, u3
 	if (len >= head && t->kind == T_USTACK)
 		memcpy(&pid, data, 4);
 	cnt = MIN(cnt, t->cnt);
-	cnt = MIN(cnt, len >= head ? (len - head) / 8 : 0);
+	cnt = MIN(cnt, len >= head ? (len - head) >> type_frame_shift(t) : 0);
 	sbuf_putc(out, '\n');
 	for (u32 i = 0; i < cnt; i++) {
+		if (t->stack_mode == STACK_BUILD_ID) {
+			put_build_id(data + head + 32 * (size_t)i, out);
+			continue;
+		}
 		memcpy(&addr, data + head + 8 * (size_t)i, 8);
 		if (at_top && n->khidden && n->khidden(n->self, addr))
 			continue;
@@ -42,6 +59,8 @@ void stack_text(const struct naming *n, const struct type *t, const u8 *data, u3
 		case STACK_RAW:
 			sbuf_printf(out, "%llx\n", (unsigned long long)addr);
 			continue;
+		case STACK_BUILD_ID:
+			continue; /* not here */
 		}
 		/* All but the innermost are addresses that calls return to: the call itself is before them. A function that ends in a call which
 		 * never returns would otherwise be taken for the one that follows it. */

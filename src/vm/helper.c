@@ -442,14 +442,26 @@ static u64 h_get_stack(struct vm_run *r, const u64 a[5])
 	const u64 *pc = a[3] & BPF_F_USER_STACK ? e->ustack : e->kstack;
 	u32 cnt = a[3] & BPF_F_USER_STACK ? e->ustack_cnt : e->kstack_cnt, skip = a[3] & BPF_F_SKIP_FIELD_MASK, sz;
 	u8 *buf = ctx_arg(r, a[0]) ? mem_arg(r, a[1], a[2], VM_OUT) : NULL;
+	bool has_ids = a[3] & BPF_F_USER_BUILD_ID;
+	u32 frame = has_ids ? 32 : 8;
 
 	if (!buf)
 		return 0;
 	memset(buf, 0, a[2]);
-	if (a[2] % 8 || (a[3] & ~(u64)(BPF_F_SKIP_FIELD_MASK | BPF_F_USER_STACK)))
+	if (a[2] % frame || (a[3] & ~(u64)(BPF_F_SKIP_FIELD_MASK | BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)))
+		return ERR(-EINVAL);
+	if (has_ids && !(a[3] & BPF_F_USER_STACK))
 		return ERR(-EINVAL);
 	if (skip >= cnt)
 		return ERR(-EFAULT);
+	/* There are no files here: every frame is an address. */
+	if (has_ids) {
+		for (sz = 0; skip < cnt && sz + frame <= a[2]; skip++, sz += frame) {
+			buf[sz] = 2;
+			memcpy(buf + sz + 24, pc + skip, 8);
+		}
+		return sz;
+	}
 	sz = MIN((cnt - skip) * 8ull, a[2]);
 	memcpy(buf, pc + skip, sz);
 	return sz;

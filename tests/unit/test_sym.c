@@ -366,10 +366,14 @@ static void test_scripts(void)
 	/* The frame at 0x200 is one that a call returns to: the call before it belongs to k100. */
 	EXPECT("begin { print(kstack) }", "\n        k100+16\n        k100+256\n        0x7\n\n\n\n");
 	EXPECT("begin { print(kstack(2)) }", "\n        k100+16\n\n\n\n");
+	EXPECT("begin { print(kstack(10)) }", "\n        k100+16\n        k100+256\n        0x7\n\n\n\n"); /* on the program's stack, with a tail */
 	EXPECT("begin { print(kstack(perf)) }", "\n\t110 k100+16\n\t200 k100+256\n\t7 0x7\n\n\n\n");
 	EXPECT("begin { print(kstack(raw, 3)) }", "\n110\n200\n\n\n\n");
 	EXPECT("begin { print(ustack) }", "\n        u1000:300\n        u1000:400\n        0x9\n\n\n\n");
 	EXPECT("begin { print(ustack(perf)) }", "\n\t300 u1000:300 (file)\n\t400 u1000:400 (file)\n\t9 0x9 ([unknown])\n\n\n\n");
+	EXPECT("begin { print(ustack(build_id)) }", "\n300\n400\n9\n\n\n\n");
+	EXPECT("begin { print(ustack(build_id, 2)); @[ustack(build_id, 1)] = len(ustack(build_id)) }", "\n300\n400\n\n\n\n@[\n300\n]: 3\n");
+	EXPECT("begin { $s = ustack(build_id, 2); printf(\"%s%d\\n\", $s, len($s)) }", "\n300\n400\n2\n\n\n");
 	EXPECT("config = { stack_mode = raw } begin { print(ustack(1)) }", "\n300\n\n\n\n");
 	EXPECT("begin { printf(\"a%sb%s%d\\n\", ustack(1), ustack(raw, 100), 5) }", "a\n        u1000:300\nb\n300\n400\n9\n5\n\n\n");
 	EXPECT("begin { $s = ustack; printf(\"%d %s%d\\n\", len($s), $s, len(ustack(2))) }",
@@ -386,6 +390,25 @@ static void test_scripts(void)
 	expect(__LINE__, "begin { @[kstack(2)] = 1; print(ustack(1)) }", "json",
 	       "{\"type\": \"value\", \"data\": \"\\n        u1000:300\\n\"}\n"
 	       "{\"type\": \"map\", \"data\": {\"@\": {\"\\n        k100+16\\n\": 1}}}\n");
+}
+
+static void test_build_id(void)
+{
+	const struct type *t = type_stack(&arena, true, STACK_BUILD_ID, 2);
+	struct {
+		u64 pid, cnt;
+		struct {
+			u32 status;
+			u8 id[20];
+			u64 at;
+		} frames[2];
+	} s = { 5, 2, { { 1, { 0xab, 1, [19] = 0xff }, 0x1234 }, { 2, {}, 0x7f0012345678 } } };
+	struct sbuf out = {};
+
+	CHECK(t->size == sizeof(s));
+	stack_text(&naming, t, (u8 *)&s, sizeof(s), &out);
+	CHECK_TEXT(out.s, "\nab010000000000000000000000000000000000ff 0x1234\n7f0012345678\n");
+	sbuf_release(&out);
 }
 
 /* Bytes that no program of ours sends. */
@@ -420,5 +443,6 @@ int main(void)
 	test_notices();
 	test_scripts();
 	test_short_stacks();
+	test_build_id();
 	return world_end();
 }
