@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "kern/feature.h"
+#include "kern/headers.h"
 #include "out/sink.h"
 #include "sym/debugfile.h"
 
@@ -61,6 +63,12 @@ static int usage(const char *msg)
 	if (msg)
 		fprintf(stderr, "ERROR: %s\n", msg);
 	fputs("HINT: sonde --help shows how it is used\n", stderr);
+	return 1;
+}
+
+static int cannot_read(const char *path)
+{
+	fprintf(stderr, "ERROR: cannot read %s: %s\n", path, strerror(errno));
 	return 1;
 }
 
@@ -169,6 +177,15 @@ static int take_option(struct cli *cli, enum option_id id)
 	case OPT_DEBUGINFO:
 		debugfile_set_path(optarg);
 		return -1;
+	case OPT_INCLUDE_DIR:
+		kern_headers_add_dir(optarg);
+		return -1;
+	case OPT_INCLUDE:
+		kern_headers_include(optarg);
+		return -1;
+	case OPT_BTF:
+		setenv("SONDE_BTF", optarg, 1);
+		return access(optarg, R_OK) ? cannot_read(optarg) : -1;
 	case OPT_UNSAFE:
 		cli->unsafe = true;
 		return -1;

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/glob.h"
 #include "base/io.h"
+#include "c/header.h"
 #include "cli/cli.h"
 #include "cli/type.h"
 #include "cli/type_query.h"
@@ -43,8 +44,9 @@ struct type_file {
 };
 
 struct type_cmd {
-	const char *btf, *module;
-	bool json, expand;
+	const char *btf, *module, *kernel;
+	vec(const char *) headers, dirs;
+	bool json, expand, verbose;
 	u32 cacheline;
 	struct type_query query;
 	const char *diff[2];
@@ -89,9 +91,52 @@ static int open_btf(struct btfraw *b, const char *path, struct btfraw *base)
 	return err == -EINVAL ? btfelf_open(b, path, base) : err;
 }
 
+static void make_view(const struct type_cmd *cmd, struct type_file *f)
+{
+	f->view = (struct type_view){ .b = &f->own, .cacheline = cmd->cacheline, .expand = cmd->expand };
+	ctype_aligns_init(&f->view.aligns, &f->own);
+}
+
 static bool is_sysfs(const char *path)
 {
 	return str_starts(path, BTF_DIR "/");
+}
+
+/* Types of C headers, by way of BTF. */
+static int open_headers(const struct type_cmd *cmd, struct type_file *f)
+{
+	struct cheader *h = cheader_new();
+	bool is_kernel = false;
+	size_t len;
+	u8 *data;
+	int err;
+
+	*f = (struct type_file){};
+	vec_for(dir, &cmd->dirs)
+		cheader_add_dir(h, *dir);
+	vec_for(name, &cmd->headers)
+		is_kernel |= cheader_is_kernel(cmd->kernel, *name);
+	if (is_kernel)
+		cheader_use_kernel(h, cmd->kernel);
+	else
+		cheader_use_user(h);
+	vec_for(name, &cmd->headers) {
+		if (cheader_add(h, *name, strchr(*name, '.') == *name || **name == '/'))
+			continue;
+		fail("cannot find the header %s", *name);
+		fputs("HINT: -I DIR says where to look; headers of the kernel come with Debian's package linux-headers-$(uname -r)\n", stderr);
+		cheader_free(h);
+		return 1;
+	}
+	if (cmd->verbose)
+		fprintf(stderr, "%s%u files, %u places not understood\n", cheader_errors(h), cheader_file_cnt(h), cheader_error_cnt(h));
+	data = cheader_types(h, &len);
+	cheader_free(h);
+	err = btfraw_init(&f->own, data, len, false, NULL);
+	if (err)
+		return fail("cannot read types from the header: %s", strerror(-err));
+	make_view(cmd, f);
+	return 0;
 }
 
 /* path: a file; or NULL, and then the module's BTF or, without one, that of the kernel. */
@@ -130,8 +175,7 @@ static int open_file(const struct type_cmd *cmd, const char *path, const char *m
 			btfraw_release(&f->base);
 		return 1;
 	}
-	f->view = (struct type_view){ .b = &f->own, .cacheline = cmd->cacheline, .expand = cmd->expand };
-	ctype_aligns_init(&f->view.aligns, &f->own);
+	make_view(cmd, f);
 	return 0;
 }
 
@@ -279,6 +323,18 @@ static int take(struct type_cmd *cmd, enum type_option id)
 	case TYPE_OPT_MODULE:
 		cmd->module = optarg;
 		return -1;
+	case TYPE_OPT_HEADER:
+		vec_push(&cmd->headers, optarg);
+		return -1;
+	case TYPE_OPT_KERNEL:
+		cmd->kernel = optarg;
+		return -1;
+	case TYPE_OPT_INCLUDE:
+		vec_push(&cmd->dirs, optarg);
+		return -1;
+	case TYPE_OPT_VERBOSE:
+		cmd->verbose = true;
+		return -1;
 	case TYPE_OPT_EXPAND:
 		cmd->expand = true;
 		return -1;
@@ -381,8 +437,8 @@ int type_main(int argc, char **argv)
 	status = 0;
 	if (cmd.diff[0]) {
 		status = diff(&cmd, argv + optind, argc - optind, &out);
-	} else if (open_file(&cmd, cmd.btf, cmd.module, &f)) {
-		return 1;
+	} else if (cmd.headers.cnt ? open_headers(&cmd, &f) : open_file(&cmd, cmd.btf, cmd.module, &f)) {
+		status = 1;
 	} else {
 		if (cmd.query.what)
 			status = type_query(&f.view, &cmd.query, argv + optind, argc - optind, cmd.json, &out);
@@ -404,5 +460,7 @@ int type_main(int argc, char **argv)
 	}
 	flush(&out, 0);
 	sbuf_release(&out);
+	vec_free(&cmd.headers);
+	vec_free(&cmd.dirs);
 	return status;
 }

@@ -23,6 +23,7 @@ struct btf {
 	const char *module;        /* NULL: the kernel itself */
 	u32 depth;                 /* of conversions: pointers to pointers to … */
 	bool is_kernel;            /* names are also looked for in modules */
+	bool has_open_pointers;    /* not the kernel's: they take the address space of the pointer they were reached by */
 	bool is_checked;           /* not the kernel's own: nested structs are looked at before they are believed */
 	bool modules_listed;
 	vec(struct btf *) modules; /* listed in BTF_DIR; raw.data is NULL while closed */
@@ -101,7 +102,7 @@ static const struct type *pointer_type(struct btf *b, const struct btf_type *t)
 	struct type *p;
 
 	skip_mods(&b->raw, &target, &tags);
-	p = (struct type *)type_pointer(&b->arena, type_at(b, t->type), tags.is_user ? AS_USER : AS_KERNEL);
+	p = (struct type *)type_pointer(&b->arena, type_at(b, t->type), tags.is_user ? AS_USER : b->has_open_pointers ? AS_NONE : AS_KERNEL);
 	p->is_percpu = tags.is_percpu;
 	return p;
 }
@@ -491,6 +492,11 @@ struct type_source *btf_open_mem(const void *data, size_t len, int *err)
 	b = open_raw(raw);
 	b->is_checked = true;
 	return &b->src;
+}
+
+void btf_open_pointers(struct type_source *src)
+{
+	((struct btf *)src)->has_open_pointers = true;
 }
 
 void btf_close(struct type_source *src)

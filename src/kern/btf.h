@@ -18,6 +18,8 @@ struct type_source *kern_types(void);
 struct type_source *btf_open_file(const char *path, int *err);
 /* The same from memory, which is copied. */
 struct type_source *btf_open_mem(const void *data, size_t len, int *err);
+/* Pointers in these types lead to where the pointer led by which they were reached: types of programs, not of the kernel. */
+void btf_open_pointers(struct type_source *src);
 void btf_close(struct type_source *src);
 
 /* A function: its parameters as a probe's arguments, one after the other, each in a multiple of 8 bytes. */

@@ -16,6 +16,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "kern/btf.h"
+#include "kern/headers.h"
 #include "kern/feature.h"
 #include "kern/kallsyms.h"
 
@@ -179,6 +180,7 @@ void machine_target(struct target *t, u64 wanted)
 		t->features = kern_features(wanted);
 	}
 	t->types = kern_types();
+	t->headers = kern_headers(t->types);
 	t->kaddr = kallsyms_addr;
 	t->kaddr_self = NULL;
 	t->cgroup_id = cgroup_id;

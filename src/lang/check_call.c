@@ -244,7 +244,12 @@ static bool try_constant(struct check *k, struct expr *e)
 	if (own && own->constant(own, e->call.name, &v, &t))
 		src = NULL;
 	else if (!(src && src->constant && src->constant(src, e->call.name, &v, &t))) {
-		if (!header_constant(e->call.name, &v))
+		struct header_set *headers = k->c->target->headers;
+
+		if (headers && !headers->is_used)
+			headers = NULL;
+		if (!(headers && headers->constant(headers, e->call.name, false, &v)) && !header_constant(e->call.name, &v) &&
+		    !(headers && headers->constant(headers, e->call.name, true, &v)))
 			return false;
 		expr_become_int(e, v, v < 0);
 		return true;

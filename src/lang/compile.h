@@ -7,11 +7,33 @@
 
 struct image;
 
+/* A macro of a header, as text: the macros in it are replaced, its own parameters are not. */
+struct header_macro {
+	const char *text;
+	bool is_function;
+	const char **params;
+	u32 param_cnt;
+};
+
+/* C headers that a script includes. See kern/headers.h. */
+struct header_set {
+	struct type_source src; /* types: of headers that the script's author has, of the kernel, of the system's headers, in this order */
+	/* Takes a header on: a path, or the name of one of the system's. False: there is none. */
+	bool (*add)(struct header_set *h, const char *name, bool is_path);
+	/* The value of an enumerator or macro: of the author's headers, or of the system's, which may have to be read for it. */
+	bool (*constant)(struct header_set *h, const char *name, bool of_system, s64 *value);
+	bool (*macro)(struct header_set *h, struct arena *arena, const char *name, struct header_macro *out);
+	/* What was not understood in the file at that path: a message, or NULL. */
+	const char *(*trouble)(struct header_set *h, const char *path);
+	bool is_used;
+};
+
 /* What the compiler may ask of the machine that the script will run on. Tests use a fixed one (never the machine's own). */
 struct target {
 	u32 ncpus;                 /* possible CPUs */
 	u64 features;              /* bits of enum kern_feature, see kern/feature.h */
 	struct type_source *types; /* kernel types; NULL: none */
+	struct header_set *headers; /* NULL: #include reads nothing */
 	/* The address of a kernel symbol, 0 if unknown. NULL: no symbols. */
 	u64 (*kaddr)(void *self, const char *name);
 	void *kaddr_self;
@@ -158,7 +180,11 @@ bool lang_is_partial(const struct compile *c);
 /* Where types are found by name: the script's, then the kernel's. NULL if there are neither. */
 static inline struct type_source *compile_types(const struct compile *c)
 {
-	return c->script_types ? c->script_types : c->target->types;
+	if (c->script_types)
+		return c->script_types;
+	if (!c->target)
+		return NULL;
+	return c->target->headers && c->target->headers->is_used ? &c->target->headers->src : c->target->types;
 }
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */

@@ -405,14 +405,16 @@ static void define_line(struct scan *s, u32 end, struct span line)
 static void include_line(struct scan *s, u32 end, struct span line)
 {
 	u32 begin;
+	char close;
 
 	skip_blanks(s, end);
-	if (!s->c->include || s->pos >= end || s->text[s->pos] != '"')
+	if (!s->c->include || s->pos >= end || (s->text[s->pos] != '"' && s->text[s->pos] != '<'))
 		return;
+	close = s->text[s->pos] == '"' ? '"' : '>';
 	begin = ++s->pos;
-	while (s->pos < end && s->text[s->pos] != '"')
+	while (s->pos < end && s->text[s->pos] != close)
 		s->pos++;
-	s->c->include(s->c->include_arg, arena_strndup(s->c->arena, s->text + begin, s->pos - begin), line);
+	s->c->include(s->c->include_arg, arena_strndup(s->c->arena, s->text + begin, s->pos - begin), close == '"', line);
 }
 
 /* In #if: what is not defined is 0; defined(X) and defined X ask. */

@@ -1,8 +1,7 @@
 /* The preprocessor's part of a script: #define, #ifdef and their like.
  *
  * cpp_run() goes over a source before it is parsed. Lines of the preprocessor, and what a condition leaves out, become spaces in the text
- * that the parser gets, so every offset still names its place in the source. #include <…> reads nothing: the kernel's own types (BTF) stand
- * for its headers. Names that are defined are kept for the parser (an expression for a name) and for C declarations (tokens for a name).
+ * that the parser gets, so every offset still names its place in the source. What #include names is the caller's business. Names that are defined are kept for the parser (an expression for a name) and for C declarations (tokens for a name).
  */
 #pragma once
 
@@ -23,8 +22,8 @@ struct cpp {
 	struct arena *arena;
 	struct diag *diag;
 	vec(struct define) defines;
-	/* Called for #include "name", at its place; may be NULL. */
-	void (*include)(void *arg, const char *name, struct span at);
+	/* Called for #include, at its place; may be NULL. */
+	void (*include)(void *arg, const char *name, bool is_quoted, struct span at);
 	void *include_arg;
 };
 

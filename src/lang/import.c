@@ -1,4 +1,4 @@
-/* Other files: import "x.bt" takes over the macros, probes and C definitions of x.bt, #include "x.h" the C definitions of x.h.
+/* Other files: import "x.bt" takes over the macros, probes and C definitions of x.bt, #include "x.h" the types and constants of x.h.
  *
  * Names are relative to the file that has the import; a directory stands for the scripts and headers in it. A file is read once. */
 #include <dirent.h>
@@ -91,6 +91,30 @@ static bool is_wanted(const char *name)
 	return name[0] != '.' && (has_ending(name, ".bt") || has_ending(name, ".h"));
 }
 
+/* A script becomes part of this one; a header is read by those who know C. */
+static void read_any(struct parser *p, const char *name, struct span at)
+{
+	struct header_set *headers = p->c->target ? p->c->target->headers : NULL;
+	const char *trouble;
+
+	if (!headers || !has_ending(name, ".h")) {
+		read_file(p, name, at);
+		return;
+	}
+	if (!add_path(p, name))
+		return;
+	if (!headers->add(headers, name, true)) {
+		refuse(p, at, name, "it cannot be read");
+		return;
+	}
+	headers->is_used = true;
+	trouble = headers->trouble(headers, name);
+	if (trouble) {
+		diag_warn(p->diag, at, E_IMPORT, "not everything in %s was understood", name);
+		diag_hint(p->diag, "%s", trouble);
+	}
+}
+
 static int wanted_entry(const struct dirent *d)
 {
 	return is_wanted(d->d_name);
@@ -106,7 +130,7 @@ static void read_directory(struct parser *p, const char *name, struct span at)
 		return;
 	}
 	for (int i = 0; i < n; i++) {
-		read_file(p, arena_printf(p->arena, "%s/%s", name, list[i]->d_name), at);
+		read_any(p, arena_printf(p->arena, "%s/%s", name, list[i]->d_name), at);
 		free(list[i]);
 	}
 	free(list);
@@ -129,7 +153,7 @@ static void import_path(struct parser *p, const char *name, struct span at)
 	} else if (S_ISDIR(st.st_mode)) {
 		read_directory(p, name, at);
 	} else if (is_wanted(strrchr(name, '/') ? strrchr(name, '/') + 1 : name)) {
-		read_file(p, name, at);
+		read_any(p, name, at);
 	} else if (has_ending(name, ".c") || has_ending(name, ".o")) {
 		parse_unsupported(p, at, "imports of compiled C are");
 	} else {
@@ -158,13 +182,16 @@ void parse_import(struct parser *p)
 		refuse(p, at, "\"\"", "it has no name");
 }
 
-void parse_include(void *arg, const char *name, struct span at)
+void parse_include(void *arg, const char *name, bool is_quoted, struct span at)
 {
 	struct parser *p = arg;
+	struct header_set *headers = p->c->target && !p->c->parse_only ? p->c->target->headers : NULL;
 	const char *path = beside(p, at.src, name);
 	struct stat st;
 
-	/* A header that is not there is the system's: the kernel's types stand for it. */
-	if (*name && !stat(path, &st) && S_ISREG(st.st_mode))
+	if (is_quoted && *name && !stat(path, &st) && S_ISREG(st.st_mode))
 		import_path(p, path, at);
+	else if (headers)
+		/* One that is not installed is no error: the kernel's types stand for its headers. */
+		headers->is_used |= headers->add(headers, name, false);
 }

@@ -225,7 +225,7 @@ static void c_definition(struct parser *p)
 	struct cstream s;
 
 	if (!*p->ctypes) {
-		*p->ctypes = ctypes_new(p->arena, p->diag, p->c->target ? p->c->target->types : NULL);
+		*p->ctypes = ctypes_new(p->arena, p->diag, compile_types(p->c));
 		p->c->script_types = ctypes_source(*p->ctypes);
 	}
 	cstream_init(&s, p->cpp, &p->lex);

@@ -94,7 +94,7 @@ void parse_items(struct parser *p, u32 src);
 /* import = "import" string ";" ; lex.pos is at it. */
 void parse_import(struct parser *p);
 /* #include "name": reads the file if there is one beside the source. arg is the parser. */
-void parse_include(void *arg, const char *name, struct span at);
+void parse_include(void *arg, const char *name, bool is_quoted, struct span at);
 
 struct imports {
 	vec(const char *) paths; /* of files that were read, absolute */

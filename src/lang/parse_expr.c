@@ -32,11 +32,30 @@ static bool count_links(struct parser *p, u32 n)
 
 /* ---- names of the preprocessor ---- */
 
+/* A macro with parameters that an included header defines. Headers are read only when something is called that nothing else explains. */
+static const struct define *find_in_headers(struct parser *p)
+{
+	struct header_set *headers = p->c->target && !p->c->parse_only ? p->c->target->headers : NULL;
+	struct header_macro m;
+	u32 at = p->lex.pos, suffix;
+
+	while (at < p->lex.len && (p->lex.text[at] == ' ' || p->lex.text[at] == '\t'))
+		at++;
+	if (!headers || !headers->is_used || at >= p->lex.len || p->lex.text[at] != '(' || fn_find(p->tok.text, &suffix) ||
+	    !headers->macro(headers, p->arena, p->tok.text, &m) || !m.is_function)
+		return NULL;
+	avec_push(p->arena, &p->cpp->defines, (struct define){ .name = p->tok.text, .at = p->tok.span, .text = m.text, .end = strlen(m.text),
+							       .is_function = true, .params = m.params, .param_cnt = m.param_cnt });
+	return &p->cpp->defines.at[p->cpp->defines.cnt - 1];
+}
+
 /* What the name at tok is #defined as; NULL if it is not. */
 static const struct define *find_define(struct parser *p)
 {
 	const struct define *d = p->tok.kind == TOK_IDENT && p->cpp ? cpp_find(p->cpp, p->tok.text) : NULL;
 
+	if (!d && p->tok.kind == TOK_IDENT && p->cpp)
+		d = find_in_headers(p);
 	/* A name is not replaced inside of its own value. */
 	vec_for(name, &p->expanding)
 		if (d && str_eq(*name, d->name))

@@ -1,0 +1,253 @@
+#include "c/token.h"
+
+/* ---- names ---- */
+
+static u32 hash_bytes(const char *s, u32 len)
+{
+	u32 h = 2166136261u;
+
+	for (u32 i = 0; i < len; i++)
+		h = (h ^ (u8)s[i]) * 16777619u;
+	return h;
+}
+
+void csyms_init(struct csyms *t, struct arena *arena)
+{
+	*t = (struct csyms){ .arena = arena, .cap = 1 << 14 };
+	t->slot = xzalloc(t->cap * sizeof(*t->slot));
+}
+
+void csyms_release(struct csyms *t)
+{
+	free(t->slot);
+	*t = (struct csyms){};
+}
+
+static void grow(struct csyms *t)
+{
+	struct csym **old = t->slot;
+	u32 cap = t->cap;
+
+	t->cap *= 2;
+	t->slot = xzalloc((size_t)t->cap * sizeof(*t->slot));
+	for (u32 i = 0; i < cap; i++) {
+		u32 at;
+
+		if (!old[i])
+			continue;
+		at = old[i]->hash & (t->cap - 1);
+		while (t->slot[at])
+			at = (at + 1) & (t->cap - 1);
+		t->slot[at] = old[i];
+	}
+	free(old);
+}
+
+struct csym *csym_get(struct csyms *t, const char *s, u32 len)
+{
+	u32 h = hash_bytes(s, len), at = h & (t->cap - 1);
+	struct csym *sym;
+
+	for (; (sym = t->slot[at]); at = (at + 1) & (t->cap - 1))
+		if (sym->hash == h && sym->len == len && !memcmp(sym->name, s, len))
+			return sym;
+	sym = arena_new(t->arena, struct csym);
+	sym->name = arena_strndup(t->arena, s, len);
+	sym->len = len;
+	sym->hash = h;
+	t->slot[at] = sym;
+	if (++t->cnt * 2 > t->cap)
+		grow(t);
+	return sym;
+}
+
+/* ---- text ---- */
+
+struct csource csource_new(struct arena *a, const char *text, size_t len)
+{
+	char *to = arena_alloc(a, len + 2), *p = to;
+	const char *end = text + len;
+	u32 joined = 0;
+
+	/* The newlines that a joined line loses follow at its end, so that lines keep their numbers. */
+	while (text < end) {
+		const char *nl = memchr(text, '\n', end - text);
+		size_t n = (nl ? nl : end) - text;
+		size_t body = n && text[n - 1] == '\r' ? n - 1 : n;
+
+		if (nl && body && text[body - 1] == '\\') {
+			memcpy(p, text, body - 1);
+			p += body - 1;
+			joined++;
+		} else {
+			memcpy(p, text, body);
+			p += body;
+			for (joined += nl != NULL; joined; joined--)
+				*p++ = '\n';
+		}
+		text += n + (nl != NULL);
+	}
+	*p++ = '\n';
+	*p = 0;
+	return (struct csource){ .p = to, .end = p, .line = 1, .at_line_begin = true };
+}
+
+static bool is_ident_start(u8 c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c >= 0x80;
+}
+
+static bool is_digit(u8 c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Behind spaces and comments. True if there was any. Stops at a newline when in_line. */
+static bool skip_space(struct csource *s, bool in_line)
+{
+	const char *begin = s->p;
+
+	for (;;) {
+		if (*s->p == ' ' || *s->p == '\t' || *s->p == '\f' || *s->p == '\v' || *s->p == '\r') {
+			s->p++;
+		} else if (*s->p == '\n' && s->p < s->end) {
+			if (in_line)
+				break;
+			s->p++;
+			s->line++;
+			s->at_line_begin = true;
+		} else if (s->p[0] == '/' && s->p[1] == '*') {
+			const char *close = strstr(s->p + 2, "*/");
+
+			if (!close)
+				close = s->end - 2; /* to the end, which is a newline at least */
+			for (const char *c = s->p; c < close; c++)
+				s->line += *c == '\n';
+			s->p = close + 2 <= s->end ? close + 2 : s->end;
+		} else if (s->p[0] == '/' && s->p[1] == '/') {
+			s->p += strcspn(s->p, "\n");
+		} else {
+			break;
+		}
+	}
+	return s->p != begin;
+}
+
+static const struct {
+	char s[4];
+	u16 op;
+} puncts[] = {
+	{ "...", COP_ELLIPSIS }, { "<<=", COP_ASSIGN_OP }, { ">>=", COP_ASSIGN_OP }, { "->", COP_ARROW }, { "++", COP_INC }, { "--", COP_DEC },
+	{ "<<", COP_SHL }, { ">>", COP_SHR }, { "<=", COP_LE }, { ">=", COP_GE }, { "==", COP_EQ }, { "!=", COP_NE }, { "&&", COP_ANDAND },
+	{ "||", COP_OROR }, { "##", COP_HASHHASH }, { "+=", COP_ASSIGN_OP }, { "-=", COP_ASSIGN_OP }, { "*=", COP_ASSIGN_OP },
+	{ "/=", COP_ASSIGN_OP }, { "%=", COP_ASSIGN_OP }, { "&=", COP_ASSIGN_OP }, { "|=", COP_ASSIGN_OP }, { "^=", COP_ASSIGN_OP },
+};
+
+static u32 punct_len(const char *s, u16 *op)
+{
+	for (u32 i = 0; i < ARRAY_CNT(puncts); i++) {
+		u32 n = puncts[i].s[2] ? 3 : 2;
+
+		if (!strncmp(s, puncts[i].s, n)) {
+			*op = puncts[i].op;
+			return n;
+		}
+	}
+	*op = (u8)*s;
+	return 1;
+}
+
+/* A string or character constant, from its quote on; ends with the line at the latest. */
+static u32 quoted_len(const char *s)
+{
+	const char *p = s + 1;
+
+	while (*p && *p != '\n' && *p != *s)
+		p += *p == '\\' && p[1] && p[1] != '\n' ? 2 : 1;
+	return p - s + (*p == *s);
+}
+
+struct ctok ctok_next(struct csource *s, struct csyms *syms, bool in_line)
+{
+	struct ctok t = {};
+
+	t.has_space = skip_space(s, in_line);
+	t.at_line_begin = s->at_line_begin;
+	s->at_line_begin = false;
+	t.s = s->p;
+	if (s->p >= s->end || *s->p == '\n' || !*s->p) {
+		if (*s->p == 0 && s->p < s->end) { /* a NUL byte in the file */
+			s->p++;
+			t.kind = CTOK_OTHER;
+			t.len = 1;
+			return t;
+		}
+		if (in_line)
+			s->at_line_begin = t.at_line_begin;
+		return t; /* CTOK_END */
+	}
+	if (is_ident_start(*s->p)) {
+		const char *p = s->p;
+
+		/* L"wide", u8"text" */
+		if ((*p == 'L' || *p == 'u' || *p == 'U') && (p[1] == '"' || p[1] == '\'' || (*p == 'u' && p[1] == '8' && p[2] == '"'))) {
+			p += p[1] == '8' ? 2 : 1;
+			t.kind = *p == '"' ? CTOK_STR : CTOK_CHAR;
+			t.len = p - s->p + quoted_len(p);
+		} else {
+			while (is_ident_start(*p) || is_digit(*p))
+				p++;
+			t.kind = CTOK_IDENT;
+			t.len = p - s->p;
+			t.sym = csym_get(syms, s->p, t.len);
+		}
+	} else if (is_digit(*s->p) || (*s->p == '.' && is_digit(s->p[1]))) {
+		const char *p = s->p;
+
+		while (is_digit(*p) || is_ident_start(*p) || *p == '.' ||
+		       ((*p == '+' || *p == '-') && strchr("eEpP", p[-1]) && !(s->p[0] == '0' && (s->p[1] | 32) == 'x' && (p[-1] | 32) == 'e')))
+			p++;
+		t.kind = CTOK_NUM;
+		t.len = p - s->p;
+	} else if (*s->p == '"' || *s->p == '\'') {
+		t.kind = *s->p == '"' ? CTOK_STR : CTOK_CHAR;
+		t.len = quoted_len(s->p);
+	} else if (strchr("{}[]()#;:,.?~!+-*/%^&|=<>", *s->p)) {
+		t.kind = CTOK_PUNCT;
+		t.len = punct_len(s->p, &t.op);
+	} else {
+		t.kind = CTOK_OTHER;
+		t.len = 1;
+	}
+	s->p += t.len;
+	return t;
+}
+
+void csource_skip_to_directive(struct csource *s)
+{
+	for (;;) {
+		const char *p;
+
+		if (!s->at_line_begin) {
+			/* Comments may hide newlines, strings may hide comments: go token by token to the end of the line. */
+			while (s->p < s->end && *s->p != '\n') {
+				if (s->p[0] == '/' && (s->p[1] == '*' || s->p[1] == '/'))
+					skip_space(s, true);
+				else if (*s->p == '"' || *s->p == '\'')
+					s->p += quoted_len(s->p);
+				else
+					s->p++;
+			}
+			if (s->p >= s->end)
+				return;
+			s->p++;
+			s->line++;
+			s->at_line_begin = true;
+		}
+		skip_space(s, false);
+		p = s->p;
+		if (p >= s->end || *p == '#')
+			return;
+		s->at_line_begin = false;
+	}
+}
