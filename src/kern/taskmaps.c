@@ -61,7 +61,7 @@ static bool ring_open(struct taskmaps *t, u32 cpu)
 		.task = 1,
 		.sample_id_all = 1,
 		.watermark = 1,
-		.wakeup_watermark = DATA_SZ / 4,
+		.wakeup_watermark = 1, /* early: what a process has mapped is to be opened while it lives */
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -150,7 +150,7 @@ bool taskmaps_parse(const void *rec, u32 len, const struct taskmaps_ops *ops, vo
 
 		if (!memchr(m->filename, 0, h->size - 8 - sizeof(*m)) || (s32)m->pid < 0 || m->addr + m->len < m->addr)
 			return false; /* (s32)pid -1: the kernel's own, such as modules */
-		ops->mmap(arg, &(struct task_mmap){ m->pid, m->addr, m->len, m->pgoff, m->ino, m->filename }, time_of(h));
+		ops->mmap(arg, &(struct task_mmap){ m->pid, m->addr, m->len, m->pgoff, m->ino, (u64)m->maj << 32 | m->min, m->filename }, time_of(h));
 		return true;
 	}
 	return false;

@@ -13,6 +13,7 @@ struct taskmaps;
 struct task_mmap {
 	u32 pid;
 	u64 start, len, off, ino;
+	u64 dev;          /* major << 32 | minor */
 	const char *path; /* as in /proc/PID/maps; "//anon": no file */
 };
 
@@ -24,7 +25,7 @@ struct taskmaps_ops {
 /* NULL: not allowed here, or not possible. */
 struct taskmaps *taskmaps_open(void);
 void taskmaps_close(struct taskmaps *t); /* NULL is fine */
-/* Readable when a good part of a buffer is full. */
+/* Readable when there are notices. */
 int taskmaps_fd(const struct taskmaps *t);
 /* Hands over all notices, in order of time. */
 void taskmaps_drain(struct taskmaps *t, const struct taskmaps_ops *ops, void *arg);

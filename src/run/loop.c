@@ -210,7 +210,7 @@ void loop_run(struct loop *l)
 		{ .fd = wake_fd, .events = POLLIN },
 		{ .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
 		{ .fd = l->pid_fd, .events = POLLIN },
-		{ .fd = symbols_fd(s->symbols), .events = POLLIN },
+		{ .fd = -1, .events = POLLIN },
 	};
 	/* Faults come without an event that would wake us. */
 	int patience = s->image->faults.cnt ? FAULT_LOOK_MS : -1;
@@ -232,6 +232,7 @@ void loop_run(struct loop *l)
 			break;
 		if (symbols_go_on(s->symbols))
 			timeout = 0;
+		fds[3].fd = symbols_fd(s->symbols, &timeout);
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));
 		while (l->on_usr1 && usr1_done != usr1_cnt && !caught && !s->exiting) {

@@ -9,12 +9,14 @@
 #include "sym/demangle.h"
 #include "sym/user.h"
 
+#define REST_NS 2000000ull /* between two looks at the kernel's notices */
 #define SLICE_NS 2000000ull /* how long the reading of /proc keeps events waiting */
 
 struct symbols {
 	struct usyms *user;
 	bool demangle;
 	DIR *proc; /* being read: processes that lived at the start */
+	u64 updated_ns;
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
@@ -46,7 +48,7 @@ static void on_mmap(void *arg, const struct task_mmap *m, u64 ns)
 	bool is_anon = !strcmp(m->path, "//anon");
 
 	usyms_add(arg,
-		  m->pid, &(struct proc_map){ .start = m->start, .end = m->start + m->len, .off = m->off, .ino = m->ino, .is_exec = true,
+		  m->pid, &(struct proc_map){ .start = m->start, .end = m->start + m->len, .off = m->off, .ino = m->ino, .dev = m->dev, .is_exec = true,
 				      .path = is_anon ? "" : m->path, .path_len = is_anon ? 0 : strlen(m->path) }, ns);
 }
 
@@ -55,9 +57,19 @@ static void on_fork(void *arg, u32 pid, u32 parent, u64 ns)
 	usyms_fork(arg, pid, parent, ns);
 }
 
-int symbols_fd(const struct symbols *s)
+int symbols_fd(const struct symbols *s, int *timeout)
 {
-	return s && s->watch ? taskmaps_fd(s->watch) : -1;
+	u64 now;
+
+	if (!s || !s->watch)
+		return -1;
+	/* Notices come at once, but where programs start by the hundred they are taken together. */
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (now - s->updated_ns >= REST_NS)
+		return taskmaps_fd(s->watch);
+	if (*timeout < 0 || *timeout > (int)(REST_NS / 1000000))
+		*timeout = (int)(REST_NS / 1000000);
+	return -1;
 }
 
 u64 symbols_lost(const struct symbols *s)
@@ -69,8 +81,10 @@ void symbols_update(struct symbols *s)
 {
 	static const struct taskmaps_ops ops = { on_mmap, on_fork };
 
-	if (s && s->watch)
-		taskmaps_drain(s->watch, &ops, s->user);
+	if (!s || !s->watch)
+		return;
+	taskmaps_drain(s->watch, &ops, s->user);
+	s->updated_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void symbols_remember(struct symbols *s, u32 pid)

@@ -14,8 +14,9 @@ void symbols_naming(struct symbols *s, struct naming *n);
  * there is nothing left to do; reading all of /proc at once would leave events waiting. */
 void symbols_remember(struct symbols *s, u32 pid);
 bool symbols_go_on(struct symbols *s);
-/* To be called when the descriptor (-1: none) is readable, and now and then. */
-int symbols_fd(const struct symbols *s);
+/* What to wait for, -1: nothing now; *timeout (milliseconds, -1: none) becomes shorter if it is to be asked again before. symbols_update() is to be
+ * called when the descriptor is readable, and now and then. */
+int symbols_fd(const struct symbols *s, int *timeout);
 void symbols_update(struct symbols *s);
 /* Notices of the kernel that got lost: names of some processes may be missing. */
 u64 symbols_lost(const struct symbols *s);

@@ -123,12 +123,19 @@ static int read_file(struct sym_elf *e, const char *path)
 
 int sym_elf_open(const char *path, struct sym_elf **out)
 {
+	return sym_elf_open_as(path, path, 0, out);
+}
+
+int sym_elf_open_as(const char *path, const char *name, u32 pid, struct sym_elf **out)
+{
 	struct sym_elf *e = xzalloc(sizeof(*e));
 	int err = objfile_open(&e->file, path, 0, 0);
+	char *seen = pid ? xasprintf("/proc/%u/root%s", pid, name) : xstrdup(name);
 
 	arena_init(&e->arena);
 	if (!err)
-		err = read_file(e, path);
+		err = read_file(e, seen);
+	free(seen);
 	if (err) {
 		sym_elf_free(e);
 		return err;

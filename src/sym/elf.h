@@ -23,6 +23,8 @@ struct sym_func {
 /* Returns 0, -ENOENT and its like when the file cannot be opened, -ENOEXEC when it is not an ELF file of this machine, or has
  * nothing to run. */
 int sym_elf_open(const char *path, struct sym_elf **out);
+/* The same of a file that is called `name` in the file system of process pid (0: ours): there its debug file is looked for. */
+int sym_elf_open_as(const char *path, const char *name, u32 pid, struct sym_elf **out);
 void sym_elf_free(struct sym_elf *e);
 /* The file itself: its sections and notes. */
 struct objfile *sym_elf_file(struct sym_elf *e);

@@ -40,6 +40,7 @@ bool proc_map_parse(const char *line, size_t len, struct proc_map *out)
 	p += 5;
 	if (!number(&p, limit, 16, ' ', &out->off) || !number(&p, limit, 16, ':', &major) || !number(&p, limit, 16, ' ', &minor))
 		return false;
+	out->dev = major << 32 | (minor & 0xffffffff);
 	/* The inode is the last word of a line without path; a blank follows all the same. */
 	if (!number(&p, limit, 10, ' ', &out->ino)) {
 		for (; p < limit; p++) {

@@ -7,6 +7,7 @@ struct proc_map {
 	u64 start, end;  /* addresses: [start, end) */
 	u64 off;         /* of start in the file */
 	u64 ino;         /* 0: no file */
+	u64 dev;         /* major << 32 | minor */
 	bool is_exec;
 	const char *path; /* "[vdso]", "" for anonymous memory; not NUL-terminated when parsed */
 	size_t path_len;

@@ -19,11 +19,13 @@
 #define REREAD_NS 50000000ull        /* /proc/PID/maps is not read more often for addresses that are nowhere */
 #define PERF_MAP_MAX (256u << 20)
 #define INHERIT_MAX 4096             /* generations that a search follows */
+#define HELD_MAX 4096                /* files that are kept open */
 #define NONE UINT32_MAX
 
 struct file {
 	const char *path;
 	u64 ino;
+	int fd; /* keeps the file, while there are not too many; -1: not */
 	struct sym_elf *elf;
 	bool is_tried;
 };
@@ -55,7 +57,8 @@ struct proc {
 struct usyms {
 	struct arena arena;
 	vec(struct file) files;
-	struct smap by_id; /* "INODE PATH" → index + 1 into files */
+	struct smap by_id; /* "DEVICE INODE PATH" → index + 1 into files */
+	u32 held;          /* files with a descriptor */
 	vec(struct proc) procs;
 	u32 *bucket, bucket_cnt;
 	bool is_watched;
@@ -76,8 +79,11 @@ void usyms_free(struct usyms *u)
 {
 	if (!u)
 		return;
-	vec_for(f, &u->files)
+	vec_for(f, &u->files) {
 		sym_elf_free(f->elf);
+		if (f->fd >= 0)
+			close(f->fd);
+	}
 	vec_for(p, &u->procs) {
 		vec_free(&p->maps);
 		vec_free(&p->jit);
@@ -124,7 +130,47 @@ static u32 proc_add(struct usyms *u, u32 pid, u64 ns)
 	return *head;
 }
 
-static u32 file_index(struct usyms *u, const struct proc_map *m)
+/* A file that has the inode: file systems that lie over others show the same inode, but not the same device. */
+static bool is_same(int fd, u64 ino)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (!ino || (u32)st.st_ino == (u32)ino);
+}
+
+/* The file that a mapping is of: itself, even if it has no name any more; by its name in the process's file system; in ours. */
+static int mapped_fd(u32 pid, u64 start, u64 end, const char *path, u64 ino)
+{
+	char *ways[] = {
+		xasprintf("/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end),
+		xasprintf("/proc/%u/root%s", pid, path),
+		xstrdup(path),
+	};
+	int fd = -1;
+
+	for (u32 i = 0; i < ARRAY_CNT(ways); i++) {
+		if (fd < 0) {
+			fd = open(ways[i], O_PATH | O_CLOEXEC);
+			if (fd >= 0 && !is_same(fd, ino)) {
+				close(fd);
+				fd = -1;
+			}
+		}
+		free(ways[i]);
+	}
+	return fd;
+}
+
+/* Programs and libraries of containers go with their last process, others may be replaced: files are opened when they are first heard of. */
+static void hold(struct usyms *u, struct file *f, u32 pid, const struct proc_map *m)
+{
+	if (u->held >= HELD_MAX || *f->path != '/' || str_starts(f->path, "//"))
+		return;
+	f->fd = mapped_fd(pid, m->start, m->end, f->path, f->ino);
+	u->held += f->fd >= 0;
+}
+
+static u32 file_index(struct usyms *u, u32 pid, const struct proc_map *m)
 {
 	static const char deleted[] = " (deleted)";
 	size_t len = m->path_len, cut = sizeof(deleted) - 1;
@@ -133,17 +179,25 @@ static u32 file_index(struct usyms *u, const struct proc_map *m)
 
 	if (len > cut && !memcmp(m->path + len - cut, deleted, cut))
 		len -= cut;
-	key = xasprintf("%llu %.*s", (unsigned long long)m->ino, (int)len, m->path);
+	key = xasprintf("%llx %llu %.*s", (unsigned long long)m->dev, (unsigned long long)m->ino, (int)len, m->path);
 	found = smap_get(&u->by_id, key);
 	if (found) {
+		struct file *f = &u->files.at[(uintptr_t)found - 1];
+
 		free(key);
+		/* The process that had it before may have been gone already. */
+		if (!f->elf && f->fd < 0) {
+			hold(u, f, pid, m);
+			f->is_tried &= f->fd < 0;
+		}
 		return (u32)(uintptr_t)found - 1;
 	}
 	kept = arena_strdup(&u->arena, key);
 	free(key);
 	key = kept;
-	vec_push(&u->files, (struct file){ .path = strchr(key, ' ') + 1, .ino = m->ino });
+	vec_push(&u->files, (struct file){ .path = strchr(strchr(key, ' ') + 1, ' ') + 1, .ino = m->ino, .fd = -1 });
 	smap_put(&u->by_id, key, (void *)(uintptr_t)u->files.cnt);
+	hold(u, &u->files.at[u->files.cnt - 1], pid, m);
 	return u->files.cnt - 1;
 }
 
@@ -166,7 +220,7 @@ static const struct mapping *own_mapping(const struct usyms *u, u32 proc, u64 ad
 
 static void mapping_add(struct usyms *u, u32 proc, const struct proc_map *m)
 {
-	struct mapping add = { m->start, m->end, m->off, file_index(u, m) };
+	struct mapping add = { m->start, m->end, m->off, file_index(u, u->procs.at[proc].pid, m) };
 	const struct mapping *old = own_mapping(u, proc, m->start);
 
 	/* What is known needs no second entry. */
@@ -265,21 +319,11 @@ static struct sym_elf *open_vdso(void)
 	return elf;
 }
 
-/* Opens path if it is the file that was mapped. File systems that lie over others show the same inode, but not the same device. */
-static struct sym_elf *open_same(const char *path, u64 ino)
-{
-	struct sym_elf *elf;
-	struct stat st;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || (ino && (u32)st.st_ino != (u32)ino))
-		return NULL;
-	return sym_elf_open(path, &elf) ? NULL : elf;
-}
-
 static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping *m)
 {
 	struct file *f = &u->files.at[m->file];
 	char *path;
+	int fd;
 
 	if (f->is_tried)
 		return f->elf;
@@ -288,17 +332,16 @@ static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping 
 		return f->elf = open_vdso();
 	if (*f->path != '/' || str_starts(f->path, "//"))
 		return NULL;
-	/* The file itself, even if it has no name any more; by its name in the process's file system; in ours. */
-	path = xasprintf("/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)m->start, (unsigned long long)m->end);
-	f->elf = open_same(path, f->ino);
+	fd = f->fd >= 0 ? f->fd : mapped_fd(pid, m->start, m->end, f->path, f->ino);
+	if (fd < 0)
+		return NULL;
+	path = xasprintf("/proc/self/fd/%d", fd);
+	if (sym_elf_open_as(path, f->path, pid, &f->elf))
+		f->elf = NULL;
 	free(path);
-	if (!f->elf) {
-		path = xasprintf("/proc/%u/root%s", pid, f->path);
-		f->elf = open_same(path, f->ino);
-		free(path);
-	}
-	if (!f->elf)
-		f->elf = open_same(f->path, f->ino);
+	close(fd);
+	u->held -= f->fd >= 0;
+	f->fd = -1;
 	return f->elf;
 }
 

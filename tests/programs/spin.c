@@ -1,4 +1,5 @@
-/* spin THREADS CALLS: each thread, on a CPU of its own, calls getppid() CALLS times. For tests that count exactly. */
+/* spin THREADS CALLS [MS]: each thread, on a CPU of its own, calls getppid() CALLS times. Then it stays for MS milliseconds. For tests that count
+ * exactly. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -27,7 +28,7 @@ int main(int argc, char **argv)
 	pthread_t t[64];
 
 	if (threads < 1 || threads > 64) {
-		fprintf(stderr, "usage: spin THREADS CALLS\n");
+		fprintf(stderr, "usage: spin THREADS CALLS [MS]\n");
 		return 2;
 	}
 	calls = atol(argv[2]);
@@ -35,5 +36,7 @@ int main(int argc, char **argv)
 		pthread_create(&t[i], NULL, work, (void *)i);
 	for (long i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
+	if (argc > 3)
+		usleep((unsigned)atoi(argv[3]) * 1000);
 	return 0;
 }
