@@ -304,12 +304,15 @@ static void check_ctx(struct check *k, struct expr *e)
 	struct type_source *src = compile_types(k->c);
 	const struct type *t;
 
-	if (!need(k, e, PROV_CTX, "kprobe, uprobe, profile, interval, software and hardware")) {
+	if (!need(k, e, PROV_CTX, "iter, kprobe, uprobe, profile, interval, software and hardware")) {
 		if (p->flags & PROV_ARGS)
 			diag_hint(k->c->diag, "use args instead of ctx");
 		return;
 	}
-	t = src && p->ctx_struct ? src->find(src, "struct", p->ctx_struct) : NULL;
+	if (p->ctx_type)
+		t = p->ctx_type(k->c, k->unit);
+	else
+		t = src && p->ctx_struct ? src->find(src, "struct", p->ctx_struct) : NULL;
 	e->type = type_pointer(check_arena(k), t ? t : &type_void, AS_KERNEL);
 }
 
@@ -435,7 +438,7 @@ static const struct fn rows[] = {
 	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
 	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
 	{ "args", "() struct", "the named arguments of a function or tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
-	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD, check_ctx, lower_ctx_row },
+	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD | FN_CTX, check_ctx, lower_ctx_row },
 	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }", FN_WORD, check_probe, lower_site_row },
 	{ "func", "() string", "name of the traced function", "kprobe:vfs_* { @[func] = count() }", FN_WORD, check_func, lower_site_row },
 	{ "reg", "(strlit name) uint64", "a register of the interrupted code", "kprobe:vfs_read { @ = reg(\"sp\") }", 0, check_reg, lower_reg_row },

@@ -9,6 +9,7 @@
 #include "ir/lower.h"
 #include "kern/uapi.h"
 #include "lang/check.h"
+#include "probe/provider.h"
 #include "lang/fmt.h"
 #include "run/session.h"
 
@@ -62,6 +63,101 @@ struct val printf_lower(struct lower *l, struct expr *e, const struct mem *dst)
 	r->fmt = e->call.note;
 	lower_emit(l, r, e->call.args + 1, e->call.arg_cnt - 1);
 	return val_none();
+}
+
+/* In a pinned iterator: the kernel's own printf, into the file that somebody reads. */
+
+#define SEQ_ARG_MAX 12
+
+static const char *seq_conv(const struct fmt_piece *p)
+{
+	switch (p->conv) {
+	case FMT_D: return p->size == 8 ? "lld" : "d";
+	case FMT_U: return p->size == 8 ? "llu" : "u";
+	case FMT_X: return p->size == 8 ? "llx" : "x";
+	case FMT_XX: return p->size == 8 ? "llX" : "X";
+	case FMT_C: return "c";
+	case FMT_S: return "s";
+	case FMT_P: return "llx";
+	case FMT_O: case FMT_R: case FMT_RX: case FMT_RH: case FMT_GR: break;
+	}
+	return NULL;
+}
+
+static void check_seq_printf(struct check *k, struct expr *e)
+{
+	const struct fmt *f = e->call.note;
+	u32 n = 1;
+
+	if (f->arg_cnt > SEQ_ARG_MAX)
+		check_fail(k, e, E_ARG_COUNT, "printf() in a pinned iterator takes up to %u values (%u provided)", SEQ_ARG_MAX, f->arg_cnt);
+	for (u32 i = 0; i < f->cnt && !is_poisoned(e); i++) {
+		const struct fmt_piece *p = &f->pieces[i];
+		struct expr *a = p->is_text ? NULL : e->call.args[n++];
+
+		if (!a || (seq_conv(p) && !p->has_prec && (p->conv == FMT_S ? a->type->kind == T_STRING : type_is_scalar(a->type))))
+			continue;
+		check_fail(k, a, E_FORMAT, "in a pinned iterator the kernel formats, and it cannot do this: %.*s of %s", (int)p->len, p->text,
+			   type_str(check_arena(k), a->type));
+		diag_hint(k->c->diag, "it has %%d, %%u, %%x, %%c, %%p for numbers, and %%s for strings");
+		e->type = &type_error;
+	}
+}
+
+static void check_printf(struct check *k, struct expr *e)
+{
+	printf_check(k, e);
+	if (k->unit->writes_seq && !is_poisoned(e))
+		check_seq_printf(k, e);
+}
+
+static const char *seq_format(struct arena *a, const struct fmt *f)
+{
+	struct sbuf b = {};
+	const char *s;
+
+	for (u32 i = 0; i < f->cnt; i++) {
+		const struct fmt_piece *p = &f->pieces[i];
+
+		for (u32 k = 0; p->is_text && k < p->len; k++)
+			sbuf_printf(&b, p->text[k] == '%' ? "%%%%" : "%c", p->text[k]);
+		if (p->is_text)
+			continue;
+		sbuf_printf(&b, "%s%%%s%s%s%s", p->conv == FMT_P ? "0x" : "", p->minus ? "-" : "", p->plus ? "+" : "", p->hash ? "#" : "",
+			    p->zero ? "0" : "");
+		if (p->width)
+			sbuf_printf(&b, "%u", p->width);
+		sbuf_puts(&b, seq_conv(p));
+	}
+	s = arena_strdup(a, sbuf_str(&b));
+	sbuf_release(&b);
+	return s;
+}
+
+static struct val lower_seq_printf(struct lower *l, struct expr *e)
+{
+	const char *text = seq_format(l->c->arena, e->call.note);
+	u32 cnt = e->call.arg_cnt - 1, sz = strlen(text) + 1;
+	struct mem values = {};
+	vreg format;
+
+	if (cnt)
+		values = lower_temp(l, 8 * cnt, 8);
+	for (u32 i = 0; i < cnt; i++) {
+		struct expr *a = e->call.args[1 + i];
+		vreg v = a->type->kind == T_STRING ? lower_addr(l, lower_mem(l, a)) : lower_reg(l, a);
+
+		ir_store(&l->b, values.base, values.off + 8 * i, 8, opnd_reg(v));
+	}
+	format = ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, text, sz, 8));
+	ir_call_of(&l->b, HELPER_seq_printf, opnd_reg(l->unit->provider->lower_seq(l)), opnd_reg(format), opnd_imm(sz),
+		   cnt ? opnd_reg(lower_addr(l, values)) : opnd_imm(0), opnd_imm(8 * cnt));
+	return val_none();
+}
+
+static struct val lower_printf(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return l->unit->writes_seq ? lower_seq_printf(l, e) : printf_lower(l, e, dst);
 }
 
 static void event_printf(struct session *s, const struct rec *rec, const u8 *data, u32 len)
@@ -510,7 +606,7 @@ static void event_exit(struct session *s, const struct rec *rec, const u8 *data,
 }
 
 static const struct fn rows[] = {
-	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, printf_check, printf_lower, .event = event_printf },
+	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, check_printf, lower_printf, .event = event_printf },
 	{ "print", "(map|any value, ?lit top, ?lit div) none", "prints a value, or a map: its top largest entries, values divided by div", "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL, check_print, lower_print, .event = event_print },
 	{ "errorf", "(strlit format, …) none", "reports an error, with the place in the script, and goes on", "begin { errorf(\"bad value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_errorf },
 	{ "warnf", "(strlit format, …) none", "reports a warning, with the place in the script", "begin { warnf(\"strange value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_warnf },

@@ -638,6 +638,8 @@ static struct val lower_field(struct lower *l, struct expr *e)
 	struct expr *base = e->field.base;
 	struct mem m;
 
+	if (base->kind == E_CALL && base->call.fn->flags & FN_CTX && l->unit->provider->lower_ctx_member)
+		return l->unit->provider->lower_ctx_member(l, e->field.member, e->field.off);
 	if (base->kind == E_CALL && base->call.fn->flags & FN_ARGS)
 		return l->unit->provider->lower_arg_member(l, e->field.member, e->field.off);
 	if (e->field.derefs) {

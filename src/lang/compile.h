@@ -123,6 +123,7 @@ struct unit {
 	struct block *body;
 	const struct type *args;  /* struct behind `args`, or NULL */
 	u32 variant;              /* provider's own: which way this unit is attached */
+	bool writes_seq;          /* printf() writes to the file that the kernel runs the program for: provider->lower_seq() */
 	bool uses_site;           /* needs to know at run time which site fired */
 	bool is_assumed;          /* --check: the site was not looked up, and the body uses arguments that are not known */
 	vec(struct var *) vars;

@@ -13,6 +13,7 @@
 	X(fexit) \
 	X(hardware) \
 	X(interval) \
+	X(iter) \
 	X(kprobe) \
 	X(kretprobe) \
 	X(profile) \

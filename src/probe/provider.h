@@ -37,6 +37,7 @@ enum provider_flags {
 	PROV_TEST = 1 << 17,      /* … with --test */
 	PROV_BENCH = 1 << 18,     /* … with --bench */
 	PROV_BTF_NULL = 1 << 20,  /* known pointers (struct mem) may be NULL, and the verifier wants that to be tested */
+	PROV_ITER = 1 << 21,      /* the session makes it run, by reading attach_ctx.iters, and is done then */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
 	PROV_AT_SITE = 1 << 19,   /* the instruction pointer is the site's address */
 };
@@ -106,13 +107,18 @@ struct provider {
 	struct type_source *(*types)(struct compile *c, const struct unit *u);
 	/* Type of ctx's target, or NULL. */
 	const char *ctx_struct;
+	/* The same where it depends on the attach point. */
+	const struct type *(*ctx_type)(struct compile *c, const struct unit *u);
 	/* Code at the program's start, e.g. a filter; may end the program by lower_leave(). */
 	void (*lower_entry)(struct lower *l);
 	struct val (*lower_argn)(struct lower *l, u32 n);
 	struct val (*lower_retval)(struct lower *l);
 	/* The value of member m of args (off: its offset from the start). */
 	struct val (*lower_arg_member)(struct lower *l, const struct member *m, u32 off);
+	/* The same of *ctx, where that is typed; NULL: ctx is a pointer like others. */
+	struct val (*lower_ctx_member)(struct lower *l, const struct member *m, u32 off);
 	struct val (*lower_reg)(struct lower *l, u32 reg_off); /* offset in struct pt_regs */
+	vreg (*lower_seq)(struct lower *l);                    /* unit.writes_seq: the struct seq_file */
 	struct opnd (*lower_site)(struct lower *l);            /* NULL: bpf_get_attach_cookie(ctx) */
 	/* Frames that kstack has to leave out at the top because they belong to tracing itself. NULL: none. */
 	u32 (*stack_skip)(const struct unit *u);
@@ -132,6 +138,7 @@ struct attach_ctx {
 	struct compile *c;
 	struct diag *diag;
 	vec(int) fds;
+	vec(int) iters; /* PROV_ITER: to be read to the end; each run writes a byte */
 	u32 filter_pid; /* -p or the -c child: 0 if none */
 	bool verbose;
 };

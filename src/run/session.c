@@ -174,7 +174,15 @@ static bool run_self(struct run *r, bool is_end)
 static bool has_others(const struct run *r)
 {
 	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
-		if (!(flags_of(r, i) & PROV_SELF) || flags_of(r, i) & PROV_TRIGGER)
+		if (!(flags_of(r, i) & (PROV_SELF | PROV_ITER)) || flags_of(r, i) & PROV_TRIGGER)
+			return true;
+	return false;
+}
+
+static bool has_iter(const struct run *r)
+{
+	for (u32 i = 0; i < r->s.image->progs.cnt; i++)
+		if (flags_of(r, i) & PROV_ITER)
 			return true;
 	return false;
 }
@@ -258,9 +266,37 @@ static bool attach_all(struct run *r, u32 *cnt)
 
 static void detach_all(struct run *r)
 {
+	while (r->attach.iters.cnt)
+		close(r->attach.iters.at[--r->attach.iters.cnt]);
+	vec_free(&r->attach.iters);
 	while (r->attach.fds.cnt)
 		close(r->attach.fds.at[--r->attach.fds.cnt]);
 	vec_free(&r->attach.fds);
+}
+
+/* Runs the iterators to their end. Each object that was visited is a byte: where the script prints, one is asked for at a time, so that what it
+ * sends always finds room. */
+static bool read_iters(struct run *r)
+{
+	size_t want = r->s.image->recs.cnt ? 1 : 4096;
+	bool ok = true;
+	char buf[4096];
+
+	vec_for(fd, &r->attach.iters) {
+		ssize_t n = 1;
+
+		while (n && ok && !r->s.exiting && !signals_caught()) {
+			n = read(*fd, buf, want);
+			if (n < 0 && errno != EAGAIN && errno != EINTR) {
+				fail(r, "cannot read the iterator: %s", strerror(errno));
+				ok = false;
+			}
+			session_drain(&r->s);
+		}
+	}
+	if (r->s.flushes)
+		out_flush(&r->s.out);
+	return ok;
 }
 
 /* Loading, attaching and detaching is all there is to a dry run. */
@@ -295,9 +331,11 @@ static bool trace(struct run *r)
 	}
 	if (r->s.symbols)
 		symbols_remember(r->s.symbols, child ? (u32)child->pid : r->opts->pid);
+	if (!read_iters(r))
+		return false;
 	/* A script of begin and end only has nothing to wait for, unless there is a process whose end it was asked to wait
-	 * for. */
-	loop.is_brief = !has_others(r) && loop.pid_fd < 0;
+	 * for. Of an iterator, -p says what it visits. */
+	loop.is_brief = !has_others(r) && (loop.pid_fd < 0 || (has_iter(r) && !child));
 	loop_run(&loop);
 	signals_stopping();
 	detach_all(r);

@@ -557,7 +557,7 @@ static void test_providers(void)
 		CHECK(!(p->flags & PROV_RETVAL) || p->lower_retval);
 		CHECK(!(p->flags & PROV_ARGS) || (p->args && p->lower_arg_member));
 		CHECK(!(p->flags & PROV_REG) || p->lower_reg);
-		CHECK(!(p->flags & PROV_CTX) || p->ctx_struct);
+		CHECK(!(p->flags & PROV_CTX) || p->ctx_struct || p->ctx_type);
 	}
 	CHECK(!provider_at(1000));
 }
