@@ -186,6 +186,20 @@ int kern_obj_info(int fd, void *info, u32 *len)
 	return r;
 }
 
+u64 kern_link_missed(int fd)
+{
+	struct bpf_link_info info = {};
+	u32 len = sizeof(info);
+
+	if (kern_obj_info(fd, &info, &len))
+		return 0;
+	if (info.type == BPF_LINK_TYPE_KPROBE_MULTI)
+		return len >= offsetof(struct bpf_link_info, kprobe_multi.missed) + 8 ? info.kprobe_multi.missed : 0;
+	if (info.type == BPF_LINK_TYPE_PERF_EVENT && (info.perf_event.type == 3 || info.perf_event.type == 4))
+		return info.perf_event.kprobe.missed;
+	return 0;
+}
+
 int kern_fd_by_id(enum bpf_cmd cmd, u32 id)
 {
 	struct bpf_id_attr a = { .id = id };

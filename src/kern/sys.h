@@ -41,6 +41,8 @@ int kern_perf_link(int perf_fd, int prog_fd, u64 cookie);
 
 /* Introspection. *len: size of info, then what the kernel filled in. */
 int kern_obj_info(int fd, void *info, u32 *len);
+/* Hits that a link's probes had and that its program was not run for, as far as the kernel counts them (6.7). */
+u64 kern_link_missed(int fd);
 /* cmd: BPF_BTF_GET_FD_BY_ID and its like */
 int kern_fd_by_id(enum bpf_cmd cmd, u32 id);
 /* cmd: BPF_BTF_GET_NEXT_ID and its like; -ENOENT: no more */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kern/sys.h"
 #include "probe/provider.h"
 #include "run/child.h"
 #include "run/loop.h"
@@ -23,10 +24,17 @@
 #define OUT_BUF_SZ (64 << 10)
 #define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
 
+/* Descriptors of one program, and what they tell at the end. */
+struct attached {
+	u32 prog, fd_cnt;
+	u64 missed;
+};
+
 struct run {
 	struct session s;
 	const struct session_opts *opts;
 	struct attach_ctx attach;
+	vec(struct attached) attached; /* in the order of attach.fds */
 	FILE *own_file;  /* -o */
 	u32 diag_seen;   /* messages of the diag that were printed, or are not ours */
 	int pid_fd;      /* -p */
@@ -220,6 +228,7 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 {
 	const struct unit *u = r->s.image->progs.at[i].unit;
 	struct object *obj = r->s.obj;
+	u32 before;
 	int n, fd;
 
 	if ((u->provider->flags & PROV_SELF) || !(u->provider->flags & PROV_REVERSE) == is_reverse)
@@ -229,7 +238,9 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 	fd = obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i);
 	if (fd < 0)
 		return true; /* the kernel does not want a program there, and loading said so if it matters */
+	before = r->attach.fds.cnt;
 	n = u->provider->attach(&r->attach, u, fd);
+	vec_push(&r->attached, (struct attached){ i, r->attach.fds.cnt - before });
 	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
 		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
 	print_new_messages(r);
@@ -264,8 +275,19 @@ static bool attach_all(struct run *r, u32 *cnt)
 	return true;
 }
 
+/* Asks the links, while they are there, what never got as far as a program. */
+static void count_missed(struct run *r)
+{
+	u32 at = 0;
+
+	vec_for(a, &r->attached)
+		for (u32 end = at + a->fd_cnt; at < end && at < r->attach.fds.cnt; at++)
+			a->missed += kern_link_missed(r->attach.fds.at[at]);
+}
+
 static void detach_all(struct run *r)
 {
+	count_missed(r);
 	while (r->attach.iters.cnt)
 		close(r->attach.iters.at[--r->attach.iters.cnt]);
 	vec_free(&r->attach.iters);
@@ -378,6 +400,11 @@ static void report_losses(struct run *r)
 			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of this probe: a program was running on that CPU already",
 				(unsigned long long)missed, missed == 1 ? "" : "s");
 	}
+	vec_for(a, &r->attached)
+		if (a->missed)
+			warn_at(r, &s->image->progs.at[a->prog].unit->probe->span,
+				"the kernel missed %llu hit%s of this probe: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s",
+				flags_of(r, a->prog) & PROV_RETVAL ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
 	if (symbols_lost(s->symbols))
 		warn_at(r, NULL, "%llu notices of what programs map were lost: names of addresses may be missing",
 			(unsigned long long)symbols_lost(s->symbols));
@@ -499,6 +526,7 @@ out:
 	if (r.pid_fd >= 0)
 		close(r.pid_fd);
 	symbols_free(r.s.symbols);
+	vec_free(&r.attached);
 	free(r.s.faults_told);
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
