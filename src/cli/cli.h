@@ -23,7 +23,7 @@ extern const u32 option_cnt;
 
 enum debug_stage { DEBUG_AST = 1, DEBUG_TYPES = 2, DEBUG_IR = 4, DEBUG_BPF = 8 };
 
-enum cli_mode { MODE_RUN, MODE_TEST, MODE_BENCH, MODE_FORMAT };
+enum cli_mode { MODE_RUN, MODE_TEST, MODE_BENCH, MODE_FORMAT, MODE_COMPILER_BENCH };
 
 struct cli {
 	enum cli_mode mode;
@@ -58,6 +58,8 @@ void help_print(struct sbuf *out);
 /* A page of the reference, from the tables; false if there is no such page. */
 bool doc_print(const char *page, struct sbuf *out);
 int info_print(void);
+/* Measures the compiler on a source; returns the exit status. */
+int compiler_bench(const struct compile *c, u32 src);
 /* --fmt: lays scripts out anew; returns the exit status. */
 int fmt_run(const struct cli *cli);
 /* The script's text: -e, a file, or standard input. False: reported. */

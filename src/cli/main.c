@@ -185,6 +185,8 @@ static int run(struct cli *cli, struct compile *c)
 		}
 	}
 	describe_machine(cli, (struct target *)c->target);
+	if (cli->mode == MODE_COMPILER_BENCH)
+		return compiler_bench(c, src);
 	if (cli->list)
 		return list_script(c, src, cli->run.verbose);
 	if (!compile(c, src, cli->debug))

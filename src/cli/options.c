@@ -129,7 +129,7 @@ static int take_mode(struct cli *cli, const char *word)
 	static const struct {
 		const char *word;
 		enum cli_mode mode;
-	} modes[] = { { "test", MODE_TEST }, { "bench", MODE_BENCH }, { "format", MODE_FORMAT } };
+	} modes[] = { { "test", MODE_TEST }, { "bench", MODE_BENCH }, { "format", MODE_FORMAT }, { "compiler-bench", MODE_COMPILER_BENCH } };
 
 	for (u32 i = 0; i < ARRAY_CNT(modes); i++) {
 		if (str_eq(word, modes[i].word)) {
@@ -137,7 +137,11 @@ static int take_mode(struct cli *cli, const char *word)
 			return -1;
 		}
 	}
-	return usage("--mode takes test, bench or format");
+	if (str_eq(word, "codegen")) {
+		cli->check = true;
+		return -1;
+	}
+	return usage("--mode takes test, bench, format, codegen or compiler-bench");
 }
 
 /* One option; -1 to go on. */

@@ -504,7 +504,7 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
 	set_clocks(&r.s);
 	if (c->mode != RUN_TRACE)
-		ok = suite_run(&r.s);
+		ok = opts->dry_run || suite_run(&r.s);
 	else
 		ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
 	signals_stopping();
