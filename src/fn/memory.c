@@ -241,6 +241,15 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 		struct val v = lower_expr(l, a, NULL);
 
 		src = v.mem;
+		if (a->type->kind == T_STRING && a->kind != E_STR) {
+			/* What is behind its NUL was left by something else. */
+			struct mem clean = lower_temp(l, a->type->size, 8);
+
+			lower_zero(l, clean, a->type->size);
+			ir_call_of(&l->b, src.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str,
+				   opnd_reg(lower_addr(l, clean)), opnd_imm(a->type->size), opnd_reg(lower_addr(l, src)));
+			src = clean;
+		}
 	}
 	len = clip(l, n, cap);
 	if (!len.is_imm && !l->in_tail)

@@ -144,8 +144,9 @@ static void store_string(struct lower *l, struct expr *e, const struct type *t, 
 		lower_zero(l, dst, t->size);
 	else if (t->size > size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + size }, t->size - size);
-	/* A call writes nothing behind the NUL; what is copied from elsewhere has to be copied as text. */
-	v = lower_expr(l, e, must_clean && e->kind != E_CALL ? NULL : &dst);
+	/* A call writes nothing behind the NUL; what is copied from elsewhere has to be copied as text. What may be longer than the
+	 * destination is made elsewhere, and cut. */
+	v = lower_expr(l, e, (must_clean && e->kind != E_CALL) || e->type->size > t->size ? NULL : &dst);
 	BUG_ON(v.kind != VAL_MEM);
 	if (v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE)
 		return;
@@ -723,6 +724,13 @@ static struct val lower_index(struct lower *l, struct expr *e)
 	} else {
 		vreg idx = i.r;
 
+		/* The context is read at constant offsets only: a copy of the array stands for it. */
+		if (m.base == lower_ctx(l)) {
+			struct mem copy = lower_temp(l, t->size, 8);
+
+			ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, copy)), opnd_imm(t->size), opnd_reg(lower_addr(l, m)));
+			m = copy;
+		}
 		/* Our own memory must provably stay inside: past the end there is a warning, and zero. */
 		if (m.as == AS_NONE)
 			return index_own(l, e, m, idx, t->kind == T_ARRAY ? t->cnt : t->size);

@@ -47,15 +47,25 @@ class Generator:
 
     # ---- expressions ----
 
+    @staticmethod
+    def is_constant(text):
+        """The compiler would compute it, and refuse it if the result fits no type."""
+        return not any(c in "$@" or c.isalpha() for c in text)
+
+    def leaf(self):
+        return self.r.choice(self.ints) if self.ints and self.r.random() < 0.7 else self.number()
+
     def integer(self, d=3):
         r = self.r.random()
         if d <= 0 or r < 0.3:
-            return self.r.choice(self.ints) if self.ints and self.r.random() < 0.7 else self.number()
+            return self.leaf()
         if r < 0.55:
             op = self.pick("+", "-", "*", "/", "%", "&", "|", "^")
-            return "(%s %s %s)" % (self.integer(d - 1), op, self.integer(d - 1))
+            x, y = self.integer(d - 1), self.integer(d - 1)
+            return "(%s %s %s)" % (self.r.choice(self.ints) if self.is_constant(x + y) else x, op, y)
         if r < 0.6:
-            return "(%s %s (%s & 63))" % (self.integer(d - 1), self.pick("<<", ">>"), self.integer(d - 1))
+            x = self.integer(d - 1)
+            return "(%s %s %s)" % (self.r.choice(self.ints) if self.is_constant(x) else x, self.pick("<<", ">>"), self.integer(d - 1))
         if r < 0.68:
             return "(%s)%s" % (self.r.choice(INT_TYPES), self.operand(d))
         if r < 0.72:
@@ -68,7 +78,11 @@ class Generator:
             return self.pick("(~%s)" % self.operand(d), "(-(%s & 65535))" % self.integer(d - 1))
         if r < 0.965:
             return self.pick("((%s) ?: (%s))" % (self.integer(d - 1), self.integer(d - 1)), "f(%s, %s)" % (self.integer(d - 1), self.string(d - 1)), "*&$a")
-        return "strncmp(%s, %s, %d)" % (self.string(d - 1), self.string(d - 1), self.r.randrange(1, 8))
+        return self.pick("strncmp(%s, %s, %d)" % (self.string(d - 1), self.string(d - 1), self.r.randrange(1, 8)), "strlen(%s)" % self.string(d - 1),
+                         "bswap((%s)%s)" % (self.pick("uint16", "uint32", "uint64"), self.operand(d)), "$r.a", "@rec[%s].b" % self.key(d),
+                         "$bytes[%s & 3]" % self.r.choice(self.ints), "$bytes[%d]" % self.r.randrange(0, 4),
+                         'strstr(%s, "%s")' % (self.string(d - 1), self.pick("a", "ab", "o w")),
+                         "@grid[%s][%d]" % (self.key(d), self.r.randrange(0, 2)), "$t3.1.0", "@mn", "(int64)@sum[%s]" % self.key(d))
 
     def operand(self, d):
         return "(%s)" % self.integer(d - 1)
@@ -95,6 +109,9 @@ class Generator:
             return "str(%s, %s)" % (self.pick(*(self.strs + ["comm"])), self.pick(str(self.r.randrange(1, 20)), "($b %% %d)" % self.r.randrange(1, 40)))
         if r < 0.92:
             return "(%s ? %s : %s)" % (self.condition(d - 1), self.string(d - 1), self.string(d - 1))
+        if r < 0.96:
+            return self.pick("$r.c", "@rec[%s].c" % self.key(d), "strerror((int32)%s)" % self.operand(d), "signal_name((int32)%s)" % self.operand(d),
+                             "$t3.1.1", "syscall_name((int32)%s)" % self.operand(d))
         return "%s.1" % self.r.choice(self.tuples) if self.tuples else "comm"
 
     def condition(self, d=2):
@@ -110,7 +127,7 @@ class Generator:
         if r < 0.92:
             return self.pick("has_key(@ik, %s)" % self.key(d), "has_key(@sk, %s)" % self.string(d - 1),
                              "has_key(@tk, (%s, %s))" % (self.key(d), self.string(d - 1)))
-        return "(bool)%s" % self.operand(d)
+        return self.pick("(bool)%s" % self.operand(d), 'strcontains(%s, "%s")' % (self.string(d - 1), self.pick("a", "b c", "ello")), "$flag")
 
     # ---- statements: lists of lines; a block is a list itself ----
 
@@ -191,7 +208,14 @@ class Generator:
             "@c = count();", "@ck[%s] = count();" % self.string(), "@sum[%s] = sum((int64)%s);" % (self.key(2), self.operand(3)),
             "@mx = max((int64)%s);" % self.operand(3), "@av = avg((int64)%s);" % self.operand(3), "@h = hist(%s);" % self.integer(),
             "@hk[%s] = hist(%s, 2);" % (self.string(), self.integer()), "@l = lhist(%s, 0, 100, 10);" % self.integer(),
-            "_ = delete(@ik, %s);" % self.key(2), "_ = delete(@sk, %s);" % self.string(), "_ = delete(@ck, %s);" % self.string())
+            "_ = delete(@ik, %s);" % self.key(2), "_ = delete(@sk, %s);" % self.string(), "_ = delete(@ck, %s);" % self.string(),
+            "@mn = min((int64)%s);" % self.operand(3), "@st[%s] = stats((int64)%s);" % (self.key(2), self.operand(3)),
+            "@rec[%s] = (a = (int64)%s, b = (int64)%s, c = %s);" % (self.key(2), self.operand(2), self.operand(2), self.string(1)),
+            "@grid[%s] = (uint32[2])(uint64)%s;" % (self.key(2), self.operand(2)),
+            "@i %s %s;" % (self.pick("-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="), self.integer()),
+            "@ik[%s] %s %s;" % (self.key(2), self.pick("-=", "*=", "/=", "&=", "|=", ">>="), self.integer()),
+            "$r = (a = (int64)%s, b = (uint8)%s, c = %s);" % (self.operand(2), self.operand(2), self.string(1)),
+            "@deep[(%s, (%s, %s)), %s] = (%s, (%s, true));" % (self.key(1), self.string(1), self.condition(1), self.key(1), self.string(1), self.condition(1)))
 
     def output(self):
         return self.pick(
@@ -199,6 +223,9 @@ class Generator:
             "print((%s, %s, (%s, %s)));" % (self.integer(), self.string(), self.condition(), self.integer()),
             'printf("%%ld|%%s|%%x|%%s\\n", %s, %s, %s, %s);' % (self.integer(), self.string(), self.integer(), self.string()),
             'printf("%%s %%d\\n", %s, %s);' % (self.condition(), self.integer()),
+            "print(@ik[%s]);" % self.key(1), "print(@c);", "print($r);", "print($bytes);", "print(@rec[%s]);" % self.key(1), "print($t3);",
+            'printf("%%-5d|%%5s|%%05x|%%c|%%p|%%llu\\n", %s, %s, %s, (uint8)65, %s, %s);' %
+            (self.integer(), self.string(), self.integer(), self.integer(), self.integer()), "clear(@hk);", "zero(@ck);", "clear(@sv);",
             "print(buf(%s, %d));" % (self.string(1) if not self.strs else self.r.choice(self.strs), self.r.randrange(1, 12)))
 
     def block(self, depth):
@@ -215,7 +242,10 @@ class Generator:
         start = ["@zero = (uint64)0;", "@i = (int64)@zero;", "@n = 0;", "@ik[1] = (int64)5;", '@sk["abc"] = (int64)1;', '@tk[1, "ab"] = (int64)2;',
                  '@s = "first";', '@sv[1] = "one";', '@tv[1] = ((int64)1, "one");', "@c = count();", '@ck["abc"] = count();', "@sum[1] = sum((int64)1);",
                  "@mx = max((int64)1);", "@av = avg((int64)1);", "@h = hist(1);", '@hk["abc"] = hist(1, 2);', "@l = lhist(1, 0, 100, 10);",
-                 "let $a: int64 = (int64)(7 + @zero);", "let $b: uint8 = (uint8)(250 + @zero);", '$s = "text";', '$t = (1 + @zero, "tuple");']
+                 "@mn = min((int64)5);", "@st[1] = stats((int64)3);", '@rec[1] = (a = (int64)1, b = (int64)2, c = "three");',
+                 "@grid[1] = (uint32[2])(uint64)77;", '@deep[(1, ("x", true)), 2] = ("y", (false, true));', "let $a: int64 = (int64)(7 + @zero);", "let $b: uint8 = (uint8)(250 + @zero);", '$s = "text";', '$t = (1 + @zero, "tuple");',
+                 '$r = (a = (int64)@zero, b = (uint8)3, c = "sea");', "$bytes = (uint8[4])(uint32)(@zero + 0x01020304);",
+                 '$t3 = (@zero, ((int64)4, "four"), $a > 3);', "$flag = $b > 200;"]
         self.ints, self.strs, self.tuples = ["$a", "$b"], ["$s"], ["$t"]
         lines = []
         for _ in range(self.r.randrange(4, 14)):
