@@ -52,7 +52,7 @@ void session_print_maps(struct session *s)
 	struct map **maps;
 
 	s->out.sink->before_maps(&s->out);
-	if (!cnt)
+	if (!cnt || !s->c->config.print_maps_on_exit)
 		return;
 	maps = xrealloc(NULL, cnt * sizeof(*maps));
 	memcpy(maps, s->c->maps.at, cnt * sizeof(*maps));

@@ -447,7 +447,7 @@ static bool finish(struct run *r)
 
 	s->ignoring = false;
 	ok = run_self(r, true);
-	if (r->s.c->config.print_maps_on_exit && !s->out.write_err)
+	if (!s->out.write_err)
 		session_print_maps(s);
 	out_flush(&s->out);
 	report_losses(r);
