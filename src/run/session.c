@@ -498,7 +498,7 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 		goto out;
 	r.s.obj = obj;
 	if (c->image->has_user_addrs && !opts->naming.uframe) {
-		r.s.symbols = symbols_new(!opts->use_vm, c->config.cpp_demangle);
+		r.s.symbols = symbols_new(!opts->use_vm, &c->config);
 		symbols_naming(r.s.symbols, &r.s.out.naming);
 	}
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);

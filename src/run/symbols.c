@@ -7,6 +7,7 @@
 #include "kern/taskmaps.h"
 #include "run/loop.h"
 #include "sym/demangle.h"
+#include "sym/dwarf.h"
 #include "sym/user.h"
 
 #define REST_NS 2000000ull /* between two looks at the kernel's notices */
@@ -20,12 +21,12 @@ struct symbols {
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
-struct symbols *symbols_new(bool has_kernel, bool demangle)
+struct symbols *symbols_new(bool has_kernel, const struct config *config)
 {
 	struct symbols *s = xzalloc(sizeof(*s));
 
-	s->demangle = demangle;
-	s->user = usyms_new();
+	s->demangle = config->cpp_demangle;
+	s->user = usyms_new(config->show_debug_info);
 	s->watch = has_kernel ? taskmaps_open() : NULL;
 	if (s->watch)
 		usyms_watched(s->user);
@@ -124,20 +125,44 @@ static void put_name(const struct symbols *s, const char *name, struct sbuf *out
 	free(text);
 }
 
+#define INLINED_MAX 16
+
+/* Functions that were inlined where the frame is, a line each; leaves out at the end what the frame itself is to show. */
+static void put_inlined(struct symbols *s, const struct dbg_place *frames, u32 cnt, bool is_perf, u64 addr, struct sbuf *out)
+{
+	for (u32 i = 0; i + 1 < cnt; i++) {
+		const char *name = frames[i].func ? frames[i].func : "?";
+
+		if (!is_perf)
+			sbuf_puts(out, "[inlined] ");
+		put_name(s, name, out);
+		if (is_perf)
+			sbuf_printf(out, " (inlined)\n\t%llx ", (unsigned long long)addr);
+		else
+			sbuf_printf(out, "@%s:%u\n        ", frames[i].file, frames[i].line);
+	}
+}
+
 static bool name_uframe(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out)
 {
+	struct dbg_place frames[INLINED_MAX];
 	struct symbols *s = self;
 	struct usym sym;
+	u32 cnt;
 
 	symbols_update(s);
 	if (!usyms_find(s->user, pid, at, &sym) || (!sym.name && !want_module))
 		return false;
+	cnt = usyms_frames(s->user, pid, at, frames, INLINED_MAX);
+	put_inlined(s, frames, cnt, want_module, addr, out);
 	if (sym.name) {
 		put_name(s, sym.name, out);
 		sbuf_printf(out, "+%llu", (unsigned long long)(addr - sym.start));
 	} else {
 		sbuf_printf(out, "0x%llx", (unsigned long long)addr);
 	}
+	if (cnt && !want_module)
+		sbuf_printf(out, "@%s:%u", frames[cnt - 1].file, frames[cnt - 1].line);
 	if (want_module)
 		sbuf_printf(out, " (%s)", sym.file ? sym.file : "[unknown]");
 	return true;

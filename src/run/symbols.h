@@ -6,7 +6,7 @@
 struct symbols;
 
 /* has_kernel false: in the interpreter, nobody is watched. */
-struct symbols *symbols_new(bool has_kernel, bool demangle);
+struct symbols *symbols_new(bool has_kernel, const struct config *config);
 void symbols_free(struct symbols *s); /* NULL is fine */
 /* Sets uframe and usym, and what the functions for kernel addresses get as self. */
 void symbols_naming(struct symbols *s, struct naming *n);

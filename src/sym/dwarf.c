@@ -838,7 +838,8 @@ bool loclist_find(const struct die *d, enum at a, u64 addr, struct bytes *out)
 
 /* ---- functions at addresses ---- */
 
-static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die *out)
+/* path (may be NULL) receives the functions on the way, outermost first. */
+static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die *out, struct scope_path *path)
 {
 	struct die d;
 
@@ -849,15 +850,17 @@ static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die
 		case DW_TAG_subprogram: case DW_TAG_inlined_subroutine:
 			if (!die_covers(&d, addr))
 				break;
-			if (!find_scope(&d, addr, depth + 1, out))
+			if (path && path->cnt < ARRAY_CNT(path->offs))
+				path->offs[path->cnt++] = d.off;
+			if (!find_scope(&d, addr, depth + 1, out, path))
 				*out = d;
 			return true;
 		case DW_TAG_lexical_block:
-			if (die_covers(&d, addr) && find_scope(&d, addr, depth + 1, out))
+			if (die_covers(&d, addr) && find_scope(&d, addr, depth + 1, out, path))
 				return true;
 			break;
 		case DW_TAG_namespace: case DW_TAG_module: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
-			if (find_scope(&d, addr, depth + 1, out))
+			if (find_scope(&d, addr, depth + 1, out, path))
 				return true;
 			break;
 		}
@@ -865,11 +868,13 @@ static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die
 	return false;
 }
 
-bool scope_at(struct unit *u, u64 addr, struct die *out)
+bool scope_at(struct unit *u, u64 addr, struct die *out, struct scope_path *path)
 {
 	struct die root;
 
-	return unit_load(u) && die_read(u, u->die_off, &root) && find_scope(&root, addr, 0, out);
+	if (path)
+		path->cnt = 0;
+	return unit_load(u) && die_read(u, u->die_off, &root) && find_scope(&root, addr, 0, out, path);
 }
 
 bool dbg_is_code(const struct dbg *d, u64 addr)
@@ -918,7 +923,7 @@ static void set_init(struct dbg_set *s, struct dbg *d, struct objfile *o)
 	s->line_left = s->line.len;
 }
 
-int dbg_open(const char *path, struct dbg **out)
+static int open_from(const char *path, const char *name, bool may_fetch, struct dbg **out)
 {
 	struct dbg *d = xzalloc(sizeof(*d));
 	struct objfile *with = &d->file;
@@ -926,7 +931,7 @@ int dbg_open(const char *path, struct dbg **out)
 
 	arena_init(&d->arena);
 	if (!err && !objfile_find_section(&d->file, ".debug_info")) {
-		err = debugfile_open(&d->file, path, true, &d->debug);
+		err = debugfile_open(&d->file, name, may_fetch, &d->debug);
 		with = &d->debug;
 		if (!err && !objfile_find_section(with, ".debug_info"))
 			err = -ENOENT;
@@ -945,6 +950,20 @@ int dbg_open(const char *path, struct dbg **out)
 	dbg_types_init(d);
 	*out = d;
 	return 0;
+}
+
+int dbg_open(const char *path, struct dbg **out)
+{
+	return open_from(path, path, true, out);
+}
+
+int dbg_open_as(const char *path, const char *name, u32 pid, struct dbg **out)
+{
+	char *seen = pid ? xasprintf("/proc/%u/root%s", pid, name) : xstrdup(name);
+	int err = open_from(path, seen, false, out);
+
+	free(seen);
+	return err;
 }
 
 struct dbg *dbg_of(const char *path, const char **why)

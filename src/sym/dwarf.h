@@ -20,6 +20,8 @@ struct dbg;
 
 /* Returns 0; -ENOENT: there is no debug information; or another -errno when the file cannot be read. */
 int dbg_open(const char *path, struct dbg **out);
+/* The same of a file that is called `name` in the file system of process pid (0: ours); no server is asked for it. */
+int dbg_open_as(const char *path, const char *name, u32 pid, struct dbg **out);
 void dbg_close(struct dbg *d);
 /* The same, opened once for the whole run and never closed. NULL: *why says what is missing (a sentence that starts with the path). */
 struct dbg *dbg_of(const char *path, const char **why);
@@ -44,6 +46,10 @@ struct dbg_lines {
 void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct dbg_lines *out);
 /* The line that an address belongs to. False: unknown. */
 bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out);
+
+/* The functions that the code at addr belongs to, innermost first: those that were inlined there, then the one that has the code. Of each the line
+ * that is executed in it. Returns how many there are, max at most; 0: nothing is known. */
+u32 dbg_frames_at(struct dbg *d, u64 addr, struct dbg_place *frames, u32 max);
 
 /* ---- functions ---- */
 

@@ -264,8 +264,13 @@ const struct line_table *unit_lines(struct unit *u);
 
 /* ---- functions ---- */
 
-/* The innermost function (or inlined copy of one) that has the address. False: none. */
-bool scope_at(struct unit *u, u64 addr, struct die *out);
+struct scope_path {
+	u64 offs[16]; /* of functions and inlined copies, outermost first */
+	u32 cnt;
+};
+
+/* The innermost function (or inlined copy of one) that has the address, and in path (may be NULL) those around it. False: none. */
+bool scope_at(struct unit *u, u64 addr, struct die *out, struct scope_path *path);
 
 /* Whether code can be there: what the linker threw away is left in the tables, at address 0 or so. */
 bool dbg_is_code(const struct dbg *d, u64 addr);

@@ -248,8 +248,33 @@ bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out)
 	}
 	if (!best || !best->line)
 		return false;
-	*out = (struct dbg_place){ addr, file_of(t, best->file), best->line, best->col, scope_at(u, addr, &scope) ? die_name(&scope) : NULL };
+	*out = (struct dbg_place){ addr, file_of(t, best->file), best->line, best->col, scope_at(u, addr, &scope, NULL) ? die_name(&scope) : NULL };
 	return true;
+}
+
+u32 dbg_frames_at(struct dbg *d, u64 addr, struct dbg_place *frames, u32 max)
+{
+	struct unit *u = unit_of_addr(d, addr);
+	const struct line_table *t = u ? unit_lines(u) : NULL;
+	struct scope_path path = {};
+	struct dbg_place at;
+	struct die scope;
+	u32 cnt = 0;
+
+	if (!t || !max || !dbg_line_at(d, addr, &at))
+		return 0;
+	scope_at(u, addr, &scope, &path);
+	frames[cnt++] = at;
+	/* Each inlined copy says where it was called from: the line of the function around it. */
+	for (u32 i = path.cnt; i-- > 1 && cnt < max;) {
+		struct die inner, outer;
+
+		if (!die_read(u, path.offs[i], &inner) || !die_read(u, path.offs[i - 1], &outer) || inner.tag != DW_TAG_inlined_subroutine)
+			break;
+		frames[cnt++] = (struct dbg_place){ addr, file_of(t, (u32)die_uint(&inner, AT_call_file, 0)), (u32)die_uint(&inner, AT_call_line, 0), 0,
+						    die_name(&outer) };
+	}
+	return cnt;
 }
 
 /* ---- line → addresses ---- */
@@ -324,7 +349,7 @@ void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct db
 					out->next_line = r->line;
 				continue;
 			}
-			has_scope = scope_at(u, r->addr, &scope);
+			has_scope = scope_at(u, r->addr, &scope, NULL);
 			vec_push(&hits, ((struct hit){ { r->addr, file_of(t, r->file), r->line, r->col, has_scope ? die_name(&scope) : NULL },
 						      has_scope ? die_key(u, scope.off) : 0 }));
 		}

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/smap.h"
 #include "base/vec.h"
+#include "sym/dwarf.h"
 #include "sym/elf.h"
 
 #define REREAD_NS 50000000ull        /* /proc/PID/maps is not read more often for addresses that are nowhere */
@@ -27,6 +28,7 @@ struct file {
 	u64 ino;
 	int fd; /* keeps the file, while there are not too many; -1: not */
 	struct sym_elf *elf;
+	struct dbg *dbg; /* NULL: none, or not wanted */
 	bool is_tried;
 };
 
@@ -61,13 +63,14 @@ struct usyms {
 	u32 held;          /* files with a descriptor */
 	vec(struct proc) procs;
 	u32 *bucket, bucket_cnt;
-	bool is_watched;
+	bool is_watched, with_lines;
 };
 
-struct usyms *usyms_new(void)
+struct usyms *usyms_new(bool with_lines)
 {
 	struct usyms *u = xzalloc(sizeof(*u));
 
+	u->with_lines = with_lines;
 	arena_init(&u->arena);
 	u->bucket_cnt = 1024;
 	u->bucket = xzalloc(u->bucket_cnt * sizeof(*u->bucket));
@@ -81,6 +84,7 @@ void usyms_free(struct usyms *u)
 		return;
 	vec_for(f, &u->files) {
 		sym_elf_free(f->elf);
+		dbg_close(f->dbg);
 		if (f->fd >= 0)
 			close(f->fd);
 	}
@@ -338,6 +342,8 @@ static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping 
 	path = xasprintf("/proc/self/fd/%d", fd);
 	if (sym_elf_open_as(path, f->path, pid, &f->elf))
 		f->elf = NULL;
+	if (f->elf && u->with_lines && dbg_open_as(path, f->path, pid, &f->dbg))
+		f->dbg = NULL;
 	free(path);
 	close(fd);
 	u->held -= f->fd >= 0;
@@ -451,6 +457,28 @@ static const struct mapping *find_mapping(struct usyms *u, u32 *proc, u64 addr)
 	return m;
 }
 
+static const struct mapping *mapping_of(struct usyms *u, u32 pid, u64 addr, u32 *proc)
+{
+	*proc = proc_find(u, pid);
+	if (*proc == NONE) {
+		usyms_remember(u, pid);
+		*proc = proc_find(u, pid);
+	}
+	return find_mapping(u, proc, addr);
+}
+
+u32 usyms_frames(struct usyms *u, u32 pid, u64 addr, struct dbg_place *frames, u32 max)
+{
+	u32 proc;
+	const struct mapping *m = pid && u->with_lines ? mapping_of(u, pid, addr, &proc) : NULL;
+	struct sym_elf *elf = m ? file_open(u, pid, m) : NULL;
+	u64 vaddr;
+
+	if (!elf || !u->files.at[m->file].dbg || !sym_elf_addr(elf, addr - m->start + m->off, &vaddr))
+		return 0;
+	return dbg_frames_at(u->files.at[m->file].dbg, vaddr, frames, max);
+}
+
 bool usyms_find(struct usyms *u, u32 pid, u64 addr, struct usym *out)
 {
 	const struct sym_func *f;
@@ -462,12 +490,7 @@ bool usyms_find(struct usyms *u, u32 pid, u64 addr, struct usym *out)
 	*out = (struct usym){};
 	if (!pid)
 		return false;
-	proc = proc_find(u, pid);
-	if (proc == NONE) {
-		usyms_remember(u, pid);
-		proc = proc_find(u, pid);
-	}
-	m = find_mapping(u, &proc, addr);
+	m = mapping_of(u, pid, addr, &proc);
 	if (m && *u->files.at[m->file].path)
 		out->file = u->files.at[m->file].path;
 	elf = m ? file_open(u, pid, m) : NULL;

@@ -19,7 +19,8 @@ struct usym {
 	const char *file; /* NULL: unknown */
 };
 
-struct usyms *usyms_new(void);
+/* with_lines: debug information is read, for usyms_frames(). */
+struct usyms *usyms_new(bool with_lines);
 void usyms_free(struct usyms *u);
 
 /* pid has mapped something. ns: any clock that all notices share. */
@@ -30,6 +31,10 @@ void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns);
 void usyms_remember(struct usyms *u, u32 pid);
 /* From now on notices tell of everything: /proc need not be read again for processes that were read once. */
 void usyms_watched(struct usyms *u);
+
+/* The source lines of an address, and the functions that were inlined there, innermost first; see dbg_frames_at(). */
+struct dbg_place;
+u32 usyms_frames(struct usyms *u, u32 pid, u64 addr, struct dbg_place *frames, u32 max);
 
 /* Names are valid until usyms_free(). False: nothing is known of the address. */
 bool usyms_find(struct usyms *u, u32 pid, u64 addr, struct usym *out);

@@ -94,6 +94,22 @@ static __attribute__((noinline)) long own(int constant, int other)
 	return constant * other;
 }
 
+KEEP long leaf(long x)
+{
+	BARRIER;
+	return x + 1;
+}
+
+static inline __attribute__((always_inline)) long inlined(long x)
+{
+	return leaf(x) * 3;
+}
+
+KEEP long calls_inlined(long x)
+{
+	return inlined(x + 2) * 5;
+}
+
 int main(int argc, char **argv)
 {
 	struct node second = { .name = "second", .str = "end" };
@@ -107,6 +123,6 @@ int main(int argc, char **argv)
 	sum += (long)doubles(1.5, 41, 2.5f, (struct mixed){ 3.5, 42 }, 43);
 	sum += rare((struct bits){ 5, 100, -9, 1ull << 39 }, (union both){ 0x04030201 }, true, MINUS, ((__int128)51 << 64) | 52, (struct two){ 53, 54 },
 		    (struct packed){ 55, 56 });
-	sum += own(61, argc + 61);
+	sum += own(61, argc + 61) + calls_inlined(argc);
 	return sum == (long)argv;
 }

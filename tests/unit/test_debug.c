@@ -210,6 +210,11 @@ static const char lines_c[] =
 	"	return two(2) ? 0 : 1;\n"
 	"}\n";
 
+static bool path_is(const char *path, const char *name)
+{
+	return str_eq(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, name);
+}
+
 /* Addresses of a line, each with the function that the symbol table has there. */
 static void expect_line(int at, struct dbg *d, const char *prog, const char *file, u32 line, u32 col, const char *want)
 {
@@ -232,6 +237,26 @@ static void expect_line(int at, struct dbg *d, const char *prog, const char *fil
 	vec_free(&found.at);
 	sbuf_release(&got);
 	sym_elf_free(e);
+}
+
+/* Line 5 is in what was inlined, line 9 or 13 in the function around it. */
+static void check_frames(struct dbg *d)
+{
+	struct dbg_place frames[4];
+	struct dbg_lines found;
+
+	dbg_find_line(d, "lines.c", 5, 0, &found);
+	vec_for(p, &found.at) {
+		u32 cnt = dbg_frames_at(d, p->addr, frames, ARRAY_CNT(frames));
+
+		CHECK(cnt == 2);
+		if (cnt == 2)
+			CHECK(str_eq(frames[0].func, "both") && frames[0].line == 5 && path_is(frames[1].file, "lines.c") &&
+			      (str_eq(frames[1].func, "one") ? frames[1].line == 9 : frames[1].line == 13));
+		CHECK(dbg_frames_at(d, p->addr, frames, 1) == 1 && dbg_frames_at(d, p->addr, frames, 0) == 0);
+	}
+	vec_free(&found.at);
+	CHECK(dbg_frames_at(d, 1, frames, 4) == 0);
 }
 
 static void test_lines(void)
@@ -269,6 +294,7 @@ static void test_lines(void)
 		expect_line(__LINE__, d, "lines", "lines.c", 5, 0, "lines.c:5 both in one\nlines.c:5 both in two\n");
 		expect_line(__LINE__, d, "lines", "lines.c", 21, 99, "nothing, next 22\n");
 		CHECK(!dbg_line_at(d, 1, &(struct dbg_place){}));
+		check_frames(d);
 		dbg_close(d);
 	}
 }
@@ -559,7 +585,7 @@ static void ask_all(struct dbg *d)
 	dbg_find_line(d, "lines.c", 9, 2, &found);
 	vec_free(&found.at);
 	for (u64 a = 0x1000; a < 0x1400; a += 16)
-		dbg_line_at(d, a, &(struct dbg_place){});
+		dbg_frames_at(d, a, (struct dbg_place[4]){}, 4);
 	for (u64 a = 0x1000; a < 0x1400; a++)
 		dbg_func_at(d, a, "f");
 	for (u32 i = 0; i < ARRAY_CNT(names); i++) {

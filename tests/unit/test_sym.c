@@ -69,7 +69,7 @@ __attribute__((noinline)) static int some_function(int x)
 
 static void test_find(void)
 {
-	struct usyms *u = usyms_new();
+	struct usyms *u = usyms_new(false);
 	u64 addr = (u64)(uintptr_t)some_function, base = getauxval(AT_SYSINFO_EHDR);
 	u32 pid = (u32)getpid();
 	struct usym s;
@@ -96,7 +96,7 @@ static void test_find(void)
 /* Made-up processes that map this program. */
 static void test_generations(void)
 {
-	struct usyms *u = usyms_new();
+	struct usyms *u = usyms_new(false);
 	const u32 parent = 0x7ffffff0, child = 0x7ffffff1;
 	struct proc_map own = {}, other = { .start = 0x1000, .end = 0x2000, .path = "/nowhere/a", .path_len = 10, .ino = 5 };
 	char exe[4096];
@@ -149,7 +149,7 @@ static void test_generations(void)
 
 static void test_perf_map(void)
 {
-	struct usyms *u = usyms_new();
+	struct usyms *u = usyms_new(false);
 	const u32 pid = 0x7ffffff7;
 	char path[64];
 	struct usym s;
