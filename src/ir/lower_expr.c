@@ -111,18 +111,16 @@ static void copy_text(struct lower *l, struct mem src, u32 size, struct mem dst)
 	ir_place(&l->b, done);
 }
 
-/* The bytes behind the NUL may be anything: str() leaves there what was there before, and so it is copied from variable to map to tuple.
- * Of comm, and of arrays of the kernel, the bytes are taken as they are. */
+/* The bytes behind the NUL may be anything: str() leaves there what was there before, and so it is copied from variable to map to tuple;
+ * behind the text in an array of a program anything may lie. comm is filled up with zeroes by the kernel. */
 static bool has_dirty_tail(const struct expr *e)
 {
 	switch (e->kind) {
 	case E_CALL:
 		return e->type != &type_comm;
-	case E_VAR: case E_MAP: case E_CAST: case E_BLOCK:
+	case E_VAR: case E_MAP: case E_CAST: case E_BLOCK: case E_FIELD: case E_INDEX: case E_UNARY:
 		return true;
-	case E_FIELD:
-		return e->field.base->type->kind == T_TUPLE;
-	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_UNARY: case E_BINARY: case E_TERNARY: case E_INDEX: case E_TUPLE:
+	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_BINARY: case E_TERNARY: case E_TUPLE:
 	case E_INCDEC: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
 		break;
 	}
@@ -376,7 +374,7 @@ static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes
 			branch_site(l, e, yes, no);
 		return;
 	}
-	if (a->type->kind == T_TUPLE) {
+	if (type_compares_as_key(a->type)) {
 		/* laid out alike, with zeroes where nothing is, as keys are: then equal values are equal bytes */
 		struct mem m[2];
 		bool outer = l->zero_tails;
@@ -653,7 +651,7 @@ static struct val lower_field(struct lower *l, struct expr *e)
 			t = t->elem;
 		}
 		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t), .btf = btf };
-		if (p != l->ctx && str_eq(t->elem->name, "bpf_perf_event_data")) {
+		if (p != l->ctx && t->elem->kind == T_STRUCT && str_eq(t->elem->name, "bpf_perf_event_data")) {
 			diag_error(l->c->diag, e->span, E_NOT_ALLOWED_HERE, "the context of this probe can only be read through ctx itself");
 			diag_hint(l->c->diag, "write ctx.regs.ip, not $c = ctx; $c.regs.ip");
 		}

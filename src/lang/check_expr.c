@@ -294,7 +294,7 @@ static void check_binary(struct check *k, struct expr *e)
 		bad_operand(k, e, type_is_integral(a->type) || ptr_a ? b->type : a->type);
 		return;
 	}
-	if (a->type->kind == T_TUPLE && b->type->kind == T_TUPLE) {
+	if (type_compares_as_key(a->type) && a->type->kind == b->type->kind) {
 		e->binary.common = type_join(check_arena(k), a->type, b->type);
 		if (e->binary.common) {
 			e->type = &type_bool;
@@ -532,7 +532,7 @@ static void check_field(struct check *k, struct expr *e)
 	}
 	for (t = e->field.base->type; t->kind == T_POINTER; t = t->elem)
 		derefs++;
-	if (t->kind == T_TUPLE && !derefs) {
+	if (t->kind == T_TUPLE) {
 		char *end;
 		unsigned long n = strtoul(e->field.name, &end, 10);
 
@@ -550,8 +550,10 @@ static void check_field(struct check *k, struct expr *e)
 		}
 		e->field.member = &t->members[n];
 		e->field.off = t->members[n].off;
+		e->field.derefs = derefs;
 		e->type = t->members[n].type;
-		take_literal(e);
+		if (!derefs)
+			take_literal(e);
 		return;
 	}
 	if (t->kind != T_STRUCT) {

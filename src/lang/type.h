@@ -224,6 +224,12 @@ static inline u32 type_stack_head(const struct type *t)
 	return t->kind == T_USTACK ? 16 : 8;
 }
 
+/* Two values are equal if they make the same key. */
+static inline bool type_compares_as_key(const struct type *t)
+{
+	return t->kind == T_TUPLE || t->kind == T_BUFFER || t->kind == T_INET || t->kind == T_MAC;
+}
+
 /* A tuple whose members have names. */
 static inline bool type_is_record(const struct type *t)
 {
