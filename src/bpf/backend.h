@@ -16,6 +16,9 @@ enum { STACK_SZ = 512, STACK_FOR_SLOTS = 64, CALLEE_SAVED_CNT = 1, ON_STACK_MAX 
 enum { STACK_SZ = 512, STACK_FOR_SLOTS = 384, CALLEE_SAVED_CNT = 4, ON_STACK_MAX = 128 };
 #endif
 
+/* Functions of one program, as the kernel allows. */
+enum { FUNCS_MAX = 256 };
+
 /* Reentrant programs take one of several parts of the scratch area; the others have one of their own (bpf/frame.c). */
 enum { SCRATCH_LEVELS = 4, SCRATCH_HEAD = 16 };
 

@@ -161,12 +161,14 @@ static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const s
 	struct image_prog prog = { .unit = u };
 	u8 **regs = arena_alloc(c->arena, (f->subs.cnt + 1) * sizeof(*regs));
 	bool fits = true;
+	u32 cnt = 0;
 
 	for (u32 i = 0; i <= f->subs.cnt && fits; i++) {
 		struct ir_func *one = i ? f->subs.at[i - 1] : f;
 
 		if (!one->is_used)
 			continue;
+		cnt++;
 		frame_expand(one, scratch);
 		ir_simplify(one);
 		must_be_sound(one, "frame_expand");
@@ -177,6 +179,11 @@ static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const s
 	if (!fits || (f->subs.cnt && frame_stack(f) > STACK_SZ)) {
 		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe needs more than the %d bytes of stack that a program has", STACK_SZ);
 		diag_hint(c->diag, f->subs.cnt ? "nest fewer loops, or do less in them" : "use fewer variables at the same time, or split it into several probes");
+		return false;
+	}
+	if (cnt > FUNCS_MAX) {
+		diag_error(c->diag, u->probe->span, E_TOO_BIG, "this probe has %u loops, a program can have %d", cnt - 1, FUNCS_MAX - 1);
+		diag_hint(c->diag, "a loop counts once for each round of an unroll, and each call of a macro or function, that it is in");
 		return false;
 	}
 	if (!emit(c->arena, f, regs, &prog)) {

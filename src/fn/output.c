@@ -183,6 +183,10 @@ static void check_print(struct check *k, struct expr *e)
 		}
 		return;
 	}
+	if (is_map && k->loops && k->is_last) {
+		diag_warn(k->c->diag, e->span, W_LATE, "%s is shown as it is when it is printed, which is after the loop", a->map.name);
+		diag_hint(k->c->diag, "printf() shows a value as it is now");
+	}
 	if (!is_map && a->kind == E_MAP && type_is_agg(a->type) && e->call.arg_cnt > 1) {
 		check_fail(k, e->call.args[1], E_ARG_COUNT, "top and div are for whole maps: print(@m, top, div)");
 		e->type = &type_error;
