@@ -38,6 +38,7 @@ enum provider_flags {
 	PROV_BENCH = 1 << 18,     /* … with --bench */
 	PROV_BTF_NULL = 1 << 20,  /* known pointers (struct mem) may be NULL, and the verifier wants that to be tested */
 	PROV_ITER = 1 << 21,      /* the session makes it run, by reading attach_ctx.iters, and is done then */
+	PROV_TYPED = 1 << 22,     /* the program's type is TRACING: pointers of known type, and the helpers that take them */
 	PROV_USER_FILE = 1 << 14, /* probes files of user space: -l looks there when one is named, or with -p */
 	PROV_AT_SITE = 1 << 19,   /* the instruction pointer is the site's address */
 };

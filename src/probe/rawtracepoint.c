@@ -254,7 +254,7 @@ const struct provider provider_rawtracepoint = {
 	.spec = "rawtracepoint[:MODULE]:EVENT",
 	.doc = "Runs at a tracepoint; args has what the kernel's code passes there, with its types, and argN the same as numbers.",
 	.example = "rawtracepoint:sched_switch { @[args.next.comm] = count(); }",
-	.flags = PROV_ARGS | PROV_ARGN | PROV_PID_FILTER | PROV_SIGNAL | PROV_BTF_NULL,
+	.flags = PROV_ARGS | PROV_ARGN | PROV_PID_FILTER | PROV_SIGNAL | PROV_BTF_NULL | PROV_TYPED,
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,
