@@ -127,6 +127,14 @@ void diag_format_place(const struct diag *d, struct span at, struct sbuf *out)
 		sbuf_printf(out, "%s:%u-%u", d->sources.at[at.src].name, line, line2);
 }
 
+#define EXCERPT_MAX 4096
+
+/* What would not be text on a terminal. */
+static bool is_control(char c)
+{
+	return ((u8)c < 0x20 && c != '\t') || c == 0x7f;
+}
+
 static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out)
 {
 	const struct source *s = &d->sources.at[at.src];
@@ -136,7 +144,11 @@ static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out
 		begin--;
 	for (end = begin; end < s->len && s->text[end] != '\n'; end++)
 		;
-	sbuf_add(out, s->text + begin, end - begin);
+	/* A file that is no script: its bytes do nobody any good. */
+	if (end - begin > EXCERPT_MAX)
+		return;
+	for (u32 i = begin; i < end; i++)
+		sbuf_putc(out, is_control(s->text[i]) ? '?' : s->text[i]);
 	sbuf_putc(out, '\n');
 	if (at.end > end + 1)
 		return; /* several lines: no underline */

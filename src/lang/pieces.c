@@ -452,9 +452,11 @@ struct pieces pieces_read(struct arena *a, struct diag *d, u32 src)
 	lex_init(&r.lex, a, d, src);
 	r.text = r.lex.text;
 	r.len = r.lex.len;
-	/* What lex_init() moves over: a byte order mark, the #! line. */
-	if (r.lex.pos)
-		add(&r, PIECE_DIRECTIVE, without_blanks(&r, 0, r.lex.pos));
+	/* What lex_init() moves over: a byte order mark, which is left away, and the #! line. */
+	if (str_starts(r.text, "\xef\xbb\xbf"))
+		r.pos = r.line_begin = 3;
+	if (r.lex.pos > r.pos)
+		add(&r, PIECE_DIRECTIVE, without_blanks(&r, r.pos, r.lex.pos));
 	r.pos = r.lex.pos;
 	read_items(&r);
 	ps = (struct pieces){ r.pieces.at, r.pieces.cnt, r.text };
