@@ -40,11 +40,12 @@ static const struct {
 struct type_file {
 	struct btfraw base, own;
 	bool is_split;
+	struct dbg_places places;
 	struct type_view view;
 };
 
 struct type_cmd {
-	const char *btf, *module, *kernel;
+	const char *btf, *module, *kernel, *exe;
 	vec(const char *) headers, dirs;
 	bool json, expand, verbose;
 	u32 cacheline;
@@ -76,6 +77,7 @@ static void flush(struct sbuf *out, size_t at)
 static void close_file(struct type_file *f)
 {
 	ctype_aligns_release(&f->view.aligns);
+	vec_free(&f->places.at);
 	btfraw_release(&f->own);
 	if (f->is_split)
 		btfraw_release(&f->base);
@@ -136,6 +138,28 @@ static int open_headers(const struct type_cmd *cmd, struct type_file *f)
 	if (err)
 		return fail("cannot read types from the header: %s", strerror(-err));
 	make_view(cmd, f);
+	return 0;
+}
+
+/* Types of a program, by way of BTF. */
+static int open_exe(const struct type_cmd *cmd, struct type_file *f)
+{
+	const char *why = "";
+	struct dbg *d = dbg_of(cmd->exe, &why);
+	size_t len;
+	u8 *data;
+
+	*f = (struct type_file){};
+	if (!d) {
+		fail("%s", why);
+		fputs("HINT: compile it with -g, or install its debug package (Debian: NAME-dbgsym); --btf FILE reads BTF\n", stderr);
+		return 1;
+	}
+	data = dbg_to_btf(d, &len, &f->places);
+	if (btfraw_init(&f->own, data, len, false, NULL))
+		return fail("%s: its types cannot be read", cmd->exe);
+	make_view(cmd, f);
+	f->view.places = &f->places;
 	return 0;
 }
 
@@ -323,6 +347,9 @@ static int take(struct type_cmd *cmd, enum type_option id)
 	case TYPE_OPT_MODULE:
 		cmd->module = optarg;
 		return -1;
+	case TYPE_OPT_EXE:
+		cmd->exe = optarg;
+		return -1;
 	case TYPE_OPT_HEADER:
 		vec_push(&cmd->headers, optarg);
 		return -1;
@@ -437,7 +464,7 @@ int type_main(int argc, char **argv)
 	status = 0;
 	if (cmd.diff[0]) {
 		status = diff(&cmd, argv + optind, argc - optind, &out);
-	} else if (cmd.headers.cnt ? open_headers(&cmd, &f) : open_file(&cmd, cmd.btf, cmd.module, &f)) {
+	} else if (cmd.exe ? open_exe(&cmd, &f) : cmd.headers.cnt ? open_headers(&cmd, &f) : open_file(&cmd, cmd.btf, cmd.module, &f)) {
 		status = 1;
 	} else {
 		if (cmd.query.what)

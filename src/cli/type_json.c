@@ -88,11 +88,17 @@ static void body(struct type_view *v, u32 id, struct sbuf *out, const struct cty
 void type_json(struct type_view *v, u32 id, struct sbuf *out)
 {
 	const struct btf_type *t = btfraw_type(v->b, id);
-	const char *word = ctype_keyword(t);
+	const char *word = ctype_keyword(t), *file;
+	u32 line;
 
 	sbuf_printf(out, "{\"type\": \"%s\", ", word ? word : btf_kind(t) == BTF_KIND_TYPEDEF ? "typedef" : "base");
 	text(out, "name", btfraw_str(v->b, t->name_off));
 	sbuf_printf(out, ", \"size\": %u", ctype_size(v->b, id));
+	if (type_place(v, id, &file, &line)) {
+		sbuf_puts(out, ", ");
+		text(out, "file", file);
+		sbuf_printf(out, ", \"line\": %u", line);
+	}
 	if (word && btf_kind(t) != BTF_KIND_FWD) {
 		sbuf_puts(out, ", ");
 		body(v, id, out, NULL);

@@ -347,8 +347,11 @@ void type_text(struct type_view *v, u32 id, struct sbuf *out)
 {
 	struct printer p = { .v = v, .out = out };
 	const struct btf_type *t = btfraw_type(v->b, id), *to;
-	const char *name = btfraw_str(v->b, t->name_off);
+	const char *name = btfraw_str(v->b, t->name_off), *file;
+	u32 line;
 
+	if (type_place(v, id, &file, &line))
+		sbuf_printf(out, "/* %s:%u */\n", file, line);
 	if (has_body(t)) {
 		body(&p, id);
 		sbuf_puts(out, ";\n");

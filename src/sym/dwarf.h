@@ -92,5 +92,15 @@ const struct dbg_func *dbg_func_at(struct dbg *d, u64 addr, const char *symbol);
 /* The address of a file offset; false: nothing is loaded from there. */
 bool dbg_addr_of_offset(const struct dbg *d, u64 off, u64 *addr);
 
+/* Every type that has a name, as BTF (malloc'ed): for `sonde type`. places: one for each type, by its number - 1; file NULL: unknown. The caller frees
+ * places->at. */
+struct dbg_places {
+	vec(struct {
+		const char *file;
+		u32 line;
+	}) at;
+};
+u8 *dbg_to_btf(struct dbg *d, size_t *len, struct dbg_places *places);
+
 /* Types by name. Of several with one name, those of the unit that has code at addr come first; 0: none does. */
 struct type_source *dbg_types(struct dbg *d, u64 addr);

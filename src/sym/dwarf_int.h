@@ -14,7 +14,7 @@
 /* The numbers of the standard that are used here. */
 enum {
 	DW_TAG_array_type = 0x01, DW_TAG_class_type = 0x02, DW_TAG_enumeration_type = 0x04, DW_TAG_formal_parameter = 0x05, DW_TAG_lexical_block = 0x0b,
-	DW_TAG_member = 0x0d, DW_TAG_pointer_type = 0x0f, DW_TAG_reference_type = 0x10, DW_TAG_compile_unit = 0x11, DW_TAG_structure_type = 0x13,
+	DW_TAG_member = 0x0d, DW_TAG_pointer_type = 0x0f, DW_TAG_reference_type = 0x10, DW_TAG_compile_unit = 0x11, DW_TAG_structure_type = 0x13, DW_TAG_subroutine_type = 0x15,
 	DW_TAG_typedef = 0x16, DW_TAG_union_type = 0x17, DW_TAG_unspecified_parameters = 0x18, DW_TAG_inheritance = 0x1c,
 	DW_TAG_inlined_subroutine = 0x1d, DW_TAG_module = 0x1e, DW_TAG_ptr_to_member_type = 0x1f, DW_TAG_subrange_type = 0x21, DW_TAG_base_type = 0x24,
 	DW_TAG_const_type = 0x26, DW_TAG_enumerator = 0x28, DW_TAG_subprogram = 0x2e, DW_TAG_variant_part = 0x33, DW_TAG_variant = 0x19, DW_TAG_volatile_type = 0x35,
@@ -44,7 +44,7 @@ enum {
 	AT_ROW(specification, 0x47) AT_ROW(type, 0x49) AT_ROW(ranges, 0x55) AT_ROW(entry_pc, 0x52) AT_ROW(call_file, 0x58) AT_ROW(call_line, 0x59) \
 	AT_ROW(data_bit_offset, 0x6b) AT_ROW(linkage_name, 0x6e) AT_ROW(str_offsets_base, 0x72) AT_ROW(addr_base, 0x73) AT_ROW(rnglists_base, 0x74) \
 	AT_ROW(dwo_name, 0x76) AT_ROW(loclists_base, 0x8c) AT_ROW(alignment, 0x88) AT_ROW(discr, 0x15) AT_ROW(discr_value, 0x16) \
-	AT_ROW(import, 0x18) AT_ROW(calling_convention, 0x36) AT_ROW(mips_linkage_name, 0x2007) AT_ROW(gnu_dwo_name, 0x2130)
+	AT_ROW(decl_file, 0x3a) AT_ROW(decl_line, 0x3b) AT_ROW(import, 0x18) AT_ROW(calling_convention, 0x36) AT_ROW(mips_linkage_name, 0x2007) AT_ROW(gnu_dwo_name, 0x2130)
 
 enum at {
 #define AT_ROW(slot, number) AT_##slot,
@@ -276,6 +276,19 @@ bool scope_at(struct unit *u, u64 addr, struct die *out, struct scope_path *path
 bool dbg_is_code(const struct dbg *d, u64 addr);
 
 /* ---- types ---- */
+
+/* Namespaces and classes around an entry. */
+struct scope {
+	const struct scope *up;
+	const char *name;
+};
+
+/* "a::b::" of a scope and those around it. */
+void put_scope(const struct scope *s, struct sbuf *out);
+/* Walks all entries that can be found by name: the preferred unit's first, then all, then what they share with other files. fn returns true to
+ * end the walk. */
+typedef bool (*walk_fn)(void *arg, const struct die *d, const struct scope *in);
+bool walk_all(struct dbg *d, walk_fn fn, void *arg);
 
 void dbg_types_init(struct dbg *d);
 /* Whether types have namespaces and need no keyword in this language. */

@@ -27,11 +27,6 @@ bool dbg_lang_has_scopes(u16 lang)
 	return lang != 0x01 && lang != 0x02 && lang != 0x0c && lang != 0x1d && lang != 0x2c; /* C of 1989, unknown age, 1999, 2011, 2017 */
 }
 
-struct scope {
-	const struct scope *up;
-	const char *name;
-};
-
 static bool is_scope(u16 tag)
 {
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
@@ -62,8 +57,7 @@ static bool matches(const char *name, const char *last, const struct scope *s, b
 	return true;
 }
 
-/* "a::b::" of a scope and those around it. */
-static void put_scope(const struct scope *s, struct sbuf *out)
+void put_scope(const struct scope *s, struct sbuf *out)
 {
 	if (!s)
 		return;
@@ -73,9 +67,6 @@ static void put_scope(const struct scope *s, struct sbuf *out)
 		sbuf_puts(out, "::");
 	}
 }
-
-/* Walks all entries that can be found by name. fn returns true to end the walk. */
-typedef bool (*walk_fn)(void *arg, const struct die *d, const struct scope *in);
 
 static bool walk(const struct die *parent, const struct scope *in, u32 depth, walk_fn fn, void *arg)
 {
@@ -104,8 +95,7 @@ static bool walk_unit(struct unit *u, walk_fn fn, void *arg)
 	return unit_load(u) && die_read(u, u->die_off, &root) && walk(&root, NULL, 0, fn, arg);
 }
 
-/* The preferred unit first, then all, then what they share with other files. */
-static bool walk_all(struct dbg *d, walk_fn fn, void *arg)
+bool walk_all(struct dbg *d, walk_fn fn, void *arg)
 {
 	if (d->prefer && walk_unit(d->prefer, fn, arg))
 		return true;
