@@ -278,6 +278,27 @@ static struct val lower_retval(struct lower *l, struct expr *e, const struct mem
 	return l->unit->provider->lower_retval(l);
 }
 
+/* args as one value: a member that tells where data is stays a number, as the data is not in the struct. Its fields are found in unit.args. */
+static const struct type *whole_args(struct check *k, const struct type *t)
+{
+	struct type *whole;
+	bool any = false;
+
+	for (u32 i = 0; i < t->member_cnt; i++)
+		any |= t->members[i].is_data_loc;
+	if (!any)
+		return t;
+	whole = arena_new(check_arena(k), struct type);
+	*whole = *t;
+	whole->members = arena_alloc(check_arena(k), t->member_cnt * sizeof(*t->members));
+	for (u32 i = 0; i < t->member_cnt; i++) {
+		whole->members[i] = t->members[i];
+		if (t->members[i].is_data_loc)
+			whole->members[i].type = &type_u32;
+	}
+	return whole;
+}
+
 static void check_args(struct check *k, struct expr *e)
 {
 	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint, tracepoint and uprobe"))
@@ -290,12 +311,34 @@ static void check_args(struct check *k, struct expr *e)
 		check_fail(k, e, E_NO_ARGS, "the arguments of this probe are not known");
 		return;
 	}
-	e->type = k->unit->args;
+	e->type = whole_args(k, k->unit->args);
 }
 
+/* All of them at once: a struct with what each of its members would be. */
 static struct val lower_args(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	BUG("args is only lowered with a field");
+	const struct type *t = e->type;
+	struct mem m = dst ? *dst : lower_temp(l, MAX(t->size, 8), 8);
+
+	lower_zero(l, m, MAX(t->size, dst ? 0 : 8));
+	for (u32 i = 0; i < t->member_cnt; i++) {
+		const struct member *member = &t->members[i];
+		struct mem to = { .base = m.base, .off = m.off + member->off };
+		struct val v = member->is_data_loc ? val_reg(ir_load(&l->b, lower_ctx(l), member->off, 4))
+						   : l->unit->provider->lower_arg_member(l, member, member->off);
+		u32 size = member->type->size;
+		vreg r;
+
+		if (v.kind == VAL_MEM && v.mem.as == AS_NONE) {
+			lower_copy(l, v.mem, to, size);
+		} else if (v.kind == VAL_MEM) {
+			lower_read(l, v.mem, size, to);
+		} else if (v.kind == VAL_REG && !member->bit_sz) {
+			r = lower_force(l, v.r);
+			ir_store(&l->b, to.base, to.off, size, opnd_reg(v.btf ? ir_plain(&l->b, r) : r));
+		}
+	}
+	return val_mem(m);
 }
 
 static void check_ctx(struct check *k, struct expr *e)

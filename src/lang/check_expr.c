@@ -530,7 +530,10 @@ static void check_field(struct check *k, struct expr *e)
 		e->type = &type_error;
 		return;
 	}
-	for (t = e->field.base->type; t->kind == T_POINTER; t = t->elem)
+	t = e->field.base->type;
+	if (e->field.base->kind == E_CALL && (e->field.base->call.fn->flags & FN_ARGS))
+		t = k->unit->args;
+	for (; t->kind == T_POINTER; t = t->elem)
 		derefs++;
 	if (t->kind == T_TUPLE) {
 		char *end;
