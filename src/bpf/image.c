@@ -232,10 +232,12 @@ void image_print(const struct image *img, struct sbuf *out)
 				    m->max_entries, m->flags);
 	}
 	vec_for(p, &img->progs) {
-		u32 line = 0;
+		u32 line = 0, func = 1;
 
 		sbuf_printf(out, "prog %s (%u instructions, %u bytes of stack)\n", p->unit->name, p->insn_cnt, p->stack_sz);
 		for (u32 i = 0; i < p->insn_cnt; i++) {
+			if (func < p->func_starts.cnt && p->func_starts.at[func] == i)
+				sbuf_printf(out, "subprogram %u\n", func++);
 			for (; line < p->line_cnt && p->lines[line].insn <= i; line++) {
 				u32 row, col;
 

@@ -361,7 +361,7 @@ static struct opnd count_rounds(struct lower *l, struct stmt *s, struct opnd fro
 	done = ir_block_new(l->b.f);
 	n = ir_vreg(l->b.f);
 	ir_mov_to(&l->b, n, opnd_imm(0));
-	ir_br(&l->b, is_signed ? C_SLT : C_ULT, lower_force(l, from), opnd_reg(lower_force(l, to)), some, done);
+	ir_br(&l->b, is_signed ? C_SGT : C_UGT, lower_force(l, to), opnd_reg(lower_force(l, from)), some, done);
 	ir_place(&l->b, some);
 	ir_alu_to(&l->b, IR_SUB, n, lower_force(l, to), opnd_reg(lower_force(l, from)));
 	ir_br(&l->b, C_UGT, n, opnd_imm(ROUNDS_MAX), many, done);

@@ -77,7 +77,7 @@ class Generator:
         if r < 0.95:
             return self.pick("(~%s)" % self.operand(d), "(-(%s & 65535))" % self.integer(d - 1))
         if r < 0.965:
-            return self.pick("((%s) ?: (%s))" % (self.integer(d - 1), self.integer(d - 1)), "f(%s, %s)" % (self.integer(d - 1), self.string(d - 1)), "*&$a")
+            return self.pick("((%s) ?: (%s))" % (self.integer(d - 1), self.integer(d - 1)), "f((int64)%s, %s)" % (self.operand(d), self.string(d - 1)), "*&$a")
         return self.pick("strncmp(%s, %s, %d)" % (self.string(d - 1), self.string(d - 1), self.r.randrange(1, 8)), "strlen(%s)" % self.string(d - 1),
                          "bswap((%s)%s)" % (self.pick("uint16", "uint32", "uint64"), self.operand(d)), "$r.a", "@rec[%s].b" % self.key(d),
                          "$bytes[%s & 3]" % self.r.choice(self.ints), "$bytes[%d]" % self.r.randrange(0, 4),
