@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sbuf.h"
@@ -237,7 +238,14 @@ struct kallsyms {
 	struct sbuf names; /* one after the other, NUL-terminated */
 	vec(char *) modules;
 	bool is_sorted;
+	u64 core_end; /* behind the kernel itself; 0: it has no symbols */
+	bool has_end; /* told by a symbol, not guessed */
 };
+
+/* Symbols have no sizes. What is so far behind the last symbol of a module or BPF program belongs to something else, which has no name. */
+#define MODULE_REACH (4ull << 20)
+/* Modules and BPF programs come and go: the table is read again when an address is asked for that may be of a new one, but not more often. */
+#define REREAD_NS 1000000000ull
 
 static u32 module_index(struct kallsyms *k, const char *name)
 {
@@ -256,6 +264,10 @@ static bool table_add(void *arg, const struct ksym *sym, char type)
 	/* Absolute symbols are offsets in the per-CPU area, no addresses. */
 	if (!sym->addr || type == 'a' || type == 'A')
 		return true;
+	if (!sym->module && !k->has_end) {
+		k->has_end = str_eq(sym->name, "_end");
+		k->core_end = k->has_end ? sym->addr : MAX(k->core_end, sym->addr + MODULE_REACH);
+	}
 	if (k->entries.cnt && k->entries.at[k->entries.cnt - 1].addr > sym->addr)
 		k->is_sorted = false;
 	vec_push(&k->entries, (struct entry){ sym->addr, k->names.len, sym->module ? module_index(k, sym->module) : 0 });
@@ -318,6 +330,8 @@ bool kallsyms_table_find(const struct kallsyms *k, u64 addr, struct ksym *out)
 	if (!hi)
 		return false;
 	hi--;
+	if (at[hi].module ? addr - at[hi].addr >= MODULE_REACH : k->core_end && addr >= k->core_end)
+		return false;
 	while (hi && at[hi - 1].addr == at[hi].addr)
 		hi--;
 	*out = (struct ksym){
@@ -328,16 +342,46 @@ bool kallsyms_table_find(const struct kallsyms *k, u64 addr, struct ksym *out)
 	return true;
 }
 
+static struct kallsyms *read_table(void)
+{
+	struct kallsyms *k = xzalloc(sizeof(*k));
+
+	k->is_sorted = true;
+	kallsyms_each(table_add, k);
+	table_finish(k);
+	return k;
+}
+
 bool kallsyms_find(u64 addr, struct ksym *out)
 {
-	static struct kallsyms *table;
+	/* older: what was there at the last reading; programs that have ended since are in it. seen: asked for since then. */
+	static struct kallsyms *table, *older;
+	static u64 read_ns, seen[256];
+	u64 *slot = &seen[addr * 0x9e3779b97f4a7c15ull >> 56], now;
+	struct ksym old;
+	struct timespec ts;
+	bool found;
 
+	if (!(addr >> 63)) /* the upper half of the address space is the kernel's */
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (u64)ts.tv_sec * 1000000000 + (u64)ts.tv_nsec;
 	if (!table) {
-		table = xzalloc(sizeof(*table));
-		table->is_sorted = true;
-		kallsyms_each(table_add, table);
-		table_finish(table);
+		table = read_table();
+		read_ns = now;
+	} else if (table->core_end && addr >= table->core_end && *slot != addr && now - read_ns >= REREAD_NS) {
+		if (older)
+			kallsyms_free(older);
+		older = table;
+		table = read_table();
+		read_ns = now;
+		memset(seen, 0, sizeof(seen));
 	}
-	/* The upper half of the address space is the kernel's. */
-	return addr >> 63 && kallsyms_table_find(table, addr, out);
+	*slot = addr;
+	found = kallsyms_table_find(table, addr, out);
+	if (older && kallsyms_table_find(older, addr, &old) && old.module && (!found || old.addr > out->addr)) {
+		*out = old;
+		found = true;
+	}
+	return found;
 }

@@ -14,7 +14,8 @@ struct ksym {
 	const char *module; /* NULL: the kernel itself */
 };
 
-/* The symbol that an address belongs to. The table is read at the first call and kept. */
+/* The symbol that an address belongs to. The table is read at the first call and kept; it is read again for modules and BPF programs that came
+ * later. What is in out is valid until the next call. */
 bool kallsyms_find(u64 addr, struct ksym *out);
 
 /* Calls fn for each symbol, in the file's order, until it returns false. type is the letter of nm. Returns 0 or -errno. */

@@ -527,6 +527,7 @@ static void test_kallsyms(void)
 				   "ffffffffc0001000 t first\t[early]\n"
 				   "not a line\n"
 				   "ffffffffc0001080 t inner\t[early]";
+	static const char ends[] = "ffffffff81000000 T _stext\nffffffff81000100 T last\nffffffff81002000 B _end\nffffffffc0000000 t bpf_prog_1_x\t[bpf]\n";
 	struct kallsyms *k = kallsyms_new(text, sizeof(text) - 1);
 	struct ksym s;
 
@@ -542,7 +543,15 @@ static void test_kallsyms(void)
 	CHECK(kallsyms_table_find(k, 0xffffffffc0002000, &s));
 	CHECK_STR(s.module, "late");
 	CHECK(!kallsyms_table_find(k, 0xffffffff80ffffff, &s));
+	CHECK(kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20) - 1, &s) && !kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20), &s));
 	CHECK(!kallsyms_table_find(k, 0, &s));
+	kallsyms_free(k);
+	/* Behind the kernel, and far behind a module's last symbol, nothing has a name. */
+	k = kallsyms_new(ends, sizeof(ends) - 1);
+	CHECK(kallsyms_table_find(k, 0xffffffff81000fff, &s) && str_eq(s.name, "last"));
+	CHECK(!kallsyms_table_find(k, 0xffffffff81002000, &s) && !kallsyms_table_find(k, 0xffffffffbfffffff, &s));
+	CHECK(kallsyms_table_find(k, 0xffffffffc0000000 + (4 << 20) - 1, &s) && str_eq(s.name, "bpf_prog_1_x") && str_eq(s.module, "bpf"));
+	CHECK(!kallsyms_table_find(k, 0xffffffffc0000000 + (4 << 20), &s));
 	kallsyms_free(k);
 	k = kallsyms_new("0000000000000000 T hidden\n", 26);
 	CHECK(!kallsyms_table_find(k, 0xffffffff81000000, &s));
