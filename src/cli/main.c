@@ -194,6 +194,7 @@ static int run(struct cli *cli, struct compile *c)
 	if (lang_wants_help(c)) {
 		lang_print_opts(c, &why);
 		show(&why, stdout);
+		sbuf_release(&why);
 		return 0;
 	}
 	if (!cli->no_warnings)
