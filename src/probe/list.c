@@ -63,8 +63,8 @@ static int list_provider(struct lister *l, const struct provider *p, struct atta
 	const char *word = ap->parts[0];
 	int err;
 
-	/* -l uprobe:FILE: all of its functions */
-	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2) {
+	/* -l uprobe:FILE: all of its functions. With -p a name alone is that of a function. */
+	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2 && (!l->sink.filter_pid || strchr(ap->parts[1], '/'))) {
 		const char **parts = arena_alloc(l->sink.arena, 3 * sizeof(*parts));
 
 		parts[0] = ap->parts[0];
