@@ -31,7 +31,7 @@ class Provider:
 
 
 TASK_INTS = ["curtask.pid", "curtask.tgid", "curtask.flags", "curtask.parent.pid", "curtask.real_parent.tgid", "curtask.se.vruntime", "curtask.cred.uid.val",
-             "curtask.signal.nr_threads", "curtask.start_time", "curtask.nsproxy.count.refs.counter", "curtask.files.fdt.max_fds", "curtask.group_leader.pid",
+             "curtask.signal.nr_threads", "curtask.start_time", "curtask.files.fdt.max_fds", "curtask.group_leader.pid",
              "curtask.parent.cred.gid.val", "(uint64)curtask.mm", "curtask.mm.total_vm", "curtask->prio", "(int64)curtask.exit_code"]
 TASK_STRS = ["curtask.comm", "curtask.parent.comm", "curtask.nsproxy.uts_ns.name.nodename", "str(curtask.files.fdt.fd[0].f_path.dentry.d_name.name)",
              "str(curtask.fs.pwd.dentry.d_name.name)", "curtask.group_leader.comm"]
@@ -120,7 +120,7 @@ class ProbesGenerator(gen.Generator):
                  '$r = (a = (int64)@zero, b = (uint8)3, c = "sea");', "$bytes = (uint8[4])(uint32)(@zero + 0x01020304);", '$t3 = (@zero, ((int64)4, "four"), $a > 3);',
                  "$flag = $b > 200;"]
         lines = []
-        for _ in range(self.r.choice((1, 2, 4, 6, 10, 20))):
+        for _ in range(self.r.choice((1, 2, 3, 5, 8))):
             lines += self.statement(2)
         text = "".join(l if isinstance(l, str) else repr(l) for l in lines)
         used = [l for l in start if re.search(re.escape(l.split(" = ")[0].replace("let ", "").split(":")[0]) + r"\b", text + "".join(start[4:]))]
@@ -136,7 +136,7 @@ class ProbesGenerator(gen.Generator):
         self.at = PROVIDERS[0]
         start, _ = gen.Generator.program(self)
         out += "begin {\n%s}\n" % gen.render([l for l in start if l.startswith("@")] + ["@start[0] = nsecs;"])
-        for _ in range(self.pick(1, 1, 2, 3, 5)):
+        for _ in range(self.pick(1, 1, 1, 2, 3)):
             out += self.probe(self.r.choice(can))
         return out
 
