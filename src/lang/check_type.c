@@ -218,6 +218,7 @@ static const char *const value_words[] = {
 static const struct type *unknown_type(struct check *k, const struct type_ref *ref)
 {
 	struct type_source *types = compile_types(k->c);
+	const struct provider *p = k->unit->provider;
 
 	/* Types that the language has, but of which no more is known than their name. */
 	for (u32 i = 0; i < ARRAY_CNT(value_words) && !*ref->keyword; i++) {
@@ -229,7 +230,10 @@ static const struct type *unknown_type(struct check *k, const struct type_ref *r
 		return &type_error;
 	}
 	diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
-	if (!k->c->target->types)
+	if (p->types && !k->unit->is_assumed && !p->types(k->c, k->unit))
+		diag_hint(k->c->diag, "%s has no debug information (DWARF) that could tell; a script can define types itself",
+			  k->unit->site_cnt > 1 ? "what is probed" : k->c->sites.at[k->unit->site_first].target);
+	else if (!k->c->target->types)
 		diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
 	else if (!*ref->keyword && types->find(types, "struct", ref->name))
 		diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);

@@ -18,7 +18,7 @@ static const struct dbg_func *func_of(const struct site *s, const char **why)
 {
 	struct dbg *d;
 	const struct dbg_func *f;
-	u64 addr;
+	u64 addr = 0;
 
 	if (!s->func || s->off) {
 		*why = "they are known where a function is entered, not inside of it";
@@ -33,7 +33,8 @@ static const struct dbg_func *func_of(const struct site *s, const char **why)
 		return NULL;
 	f = dbg_addr_of_offset(d, s->addr, &addr) ? dbg_func_at(d, addr, s->func) : NULL;
 	if (!f)
-		*why = "the debug information of the file does not have this function";
+		*why = dbg_is_split(d, addr) ? "its debug information is in a file of its own (.dwo), which is not read"
+					     : "the debug information of the file does not have this function";
 	return f;
 }
 

@@ -888,6 +888,13 @@ bool dbg_is_code(const struct dbg *d, u64 addr)
 	return false;
 }
 
+bool dbg_is_split(struct dbg *d, u64 addr)
+{
+	const struct unit *u = unit_of_addr(d, addr);
+
+	return u && u->is_split;
+}
+
 bool dbg_addr_of_offset(const struct dbg *d, u64 off, u64 *addr)
 {
 	for (u32 i = 0; i < d->file.ph_cnt; i++) {

@@ -89,6 +89,9 @@ struct dbg_func {
  * Rust) tells. Parameters in floating-point registers cannot be had: probes do not see those registers. */
 const struct dbg_func *dbg_func_at(struct dbg *d, u64 addr, const char *symbol);
 
+/* What is known of the address is in another file (split DWARF, .dwo), which is not read. */
+bool dbg_is_split(struct dbg *d, u64 addr);
+
 /* The address of a file offset; false: nothing is loaded from there. */
 bool dbg_addr_of_offset(const struct dbg *d, u64 off, u64 *addr);
 
