@@ -277,6 +277,14 @@ static u32 find(struct type_file *f, u32 kinds, const char *name)
 		if (id)
 			return id;
 	}
+	/* A name of C++ or Rust without its namespaces. */
+	for (u32 id = 0; (id = btfraw_next(&f->own, kinds, id));) {
+		const char *full = btfraw_str(&f->own, btfraw_type(&f->own, id)->name_off);
+		size_t n = strlen(full), m = strlen(name);
+
+		if (n > m + 2 && str_eq(full + n - m, name) && !strncmp(full + n - m - 2, "::", 2))
+			return id;
+	}
 	return 0;
 }
 
