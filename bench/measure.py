@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import signal
 import statistics
 import struct
@@ -116,6 +117,27 @@ def measure_commands():
         "sonde": ([opts.sonde, "-l", "tracepoint:*"], ROUNDS),
         "bpftrace": ([BPFTRACE, "-l", "tracepoint:*"], ROUNDS),
     })
+    return rows
+
+
+# ---- types ----
+
+BTF = "/sys/kernel/btf/vmlinux"
+
+
+def measure_types():
+    """(title, name of the other side, costs)"""
+    rows = []
+    if shutil.which("pahole") and os.path.exists(BTF):
+        say("types, beside pahole")
+        rows.append(("every struct of the kernel", "pahole", compare({
+            "sonde": ([opts.sonde, "type", "--btf", BTF], ROUNDS), "other": (["pahole", BTF], ROUNDS)}, ROUNDS)))
+        rows.append(("`task_struct`", "pahole", compare({
+            "sonde": ([opts.sonde, "type", "task_struct"], ROUNDS), "other": (["pahole", "-C", "task_struct", BTF], ROUNDS)}, ROUNDS)))
+    say("a script with a struct of the kernel, beside one without")
+    rows.append(("a script that uses `curtask->parent->comm`", "the script with `comm`", compare({
+        "sonde": (sonde("BEGIN { @[((struct task_struct *)curtask)->parent->comm] = 1; exit(); }"), ROUNDS),
+        "other": (sonde("BEGIN { @[comm] = 1; exit(); }"), ROUNDS)}, ROUNDS)))
     return rows
 
 
@@ -284,6 +306,7 @@ def main():
     for what, script in EVENTS:
         say("cost per event: " + what)
         events.append((what, event_cost(sonde(script)), event_cost(bpftrace(script))))
+    types = measure_types()
     size = os.path.getsize(opts.sonde)
     bt_size, bt_libs = program_files(BPFTRACE)
     version = first_line([BPFTRACE, "--version"])
@@ -341,6 +364,14 @@ def main():
     table(["`t:syscalls:sys_enter_getppid`", "sonde", "bpftrace", "sonde ÷ bpftrace"],
           [(what, f"{num(a[0])} / {num(a[1])}" if a else "–", f"{num(b[0])} / {num(b[1])}" if b else "–",
             f"{a[0] / b[0]:.2f} / {a[1] / b[1]:.2f}" if a and b else "–") for what, a, b in events])
+
+    out("## Types\n")
+    out("`sonde type` beside pahole, and what types cost a script. ms of wall time / ms of CPU time / MB of largest resident set.\n")
+    table(["", "sonde", "beside it", "", "ratio"],
+          [(title, f"{num(c['sonde'].wall)} / {num(c['sonde'].cpu)} / {num(c['sonde'].rss)}", other,
+            f"{num(c['other'].wall)} / {num(c['other'].cpu)} / {num(c['other'].rss)}",
+            f"{c['sonde'].wall / c['other'].wall:.2f} / {c['sonde'].cpu / c['other'].cpu:.2f} / {c['sonde'].rss / c['other'].rss:.2f}")
+           for title, other, c in types])
 
     out("## Size\n")
     table(["", "program", "libraries that it loads"],
