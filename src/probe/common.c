@@ -198,7 +198,7 @@ static bool is_about_one(int err)
 {
 	switch (-err) {
 	case EINVAL: case ENOENT: case ESRCH: case EADDRNOTAVAIL: case EBUSY: case EOPNOTSUPP: case EILSEQ: case EEXIST:
-	case ENOEXEC:
+	case ENOEXEC: case KERNEL_ENOTSUPP:
 		return true;
 	default:
 		return false;
@@ -242,7 +242,7 @@ const char *probe_errno_hint(int err)
 
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint)
 {
-	const char *reason = err ? strerror(-err) : "", *colon = err ? ": " : "";
+	const char *reason = !err ? "" : err == -KERNEL_ENOTSUPP ? strerror(EOPNOTSUPP) : strerror(-err), *colon = err ? ": " : "";
 
 	if (!hint)
 		hint = probe_errno_hint(err);

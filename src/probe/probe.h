@@ -7,6 +7,8 @@
 
 struct perf_event_attr;
 
+#define KERNEL_ENOTSUPP 524 /* an error number of the kernel's own, which it lets out all the same */
+
 /* The machine that is compiled for has it. Providers ask this, not kern_has(): tests compile for a fixed machine. */
 static inline bool target_has(const struct compile *c, enum kern_feature f)
 {

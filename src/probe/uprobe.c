@@ -181,7 +181,7 @@ static struct site *add(struct search *s, const char *func, const char *shown, u
 	site = s->sink->add(s->sink, arena_printf(a, "%s:%s:%s", s->p->name, s->file->shown, shown));
 	if (!site)
 		return NULL;
-	site->target = s->file->path;
+	site->target = s->file->whole;
 	site->func = func ? arena_strdup(a, func) : NULL;
 	site->addr = file_off;
 	site->off = off;
@@ -217,6 +217,12 @@ static void add_go(struct search *s, const struct sym_func *f, const char *func,
 			site->is_more = i > 0;
 		}
 	vec_free(&returns);
+}
+
+/* What is the first instruction of a function like? */
+static enum user_insn look_at(struct search *s, const struct sym_func *f)
+{
+	return user_insn_look(sym_elf_bytes(s->elf, go_has(&s->go, f) ? go_entry(s->elf, f) : f->addr, 16));
 }
 
 static void add_func(struct search *s, const struct sym_func *f, const char *func, const char *shown)
@@ -277,8 +283,9 @@ static void expand_pattern(struct search *s)
 {
 	bool has_params = strchr(s->w->func, '(');
 	vec(struct place) places = {};
+	const char *first = NULL;
 	const struct sym_func *f;
-	u32 cnt, n = 0;
+	u32 cnt, n = 0, left_out = 0;
 	u64 off;
 
 	f = sym_elf_funcs(s->elf, &cnt);
@@ -300,11 +307,19 @@ static void expand_pattern(struct search *s)
 		qsort(places.at, n, sizeof(*places.at), by_func);
 	}
 	vec_for(pl, &places) {
+		if (s->sink->c && look_at(s, pl->func) != USER_INSN_FINE) {
+			if (!left_out++)
+				first = pl->func->name;
+			continue;
+		}
 		if (pl->name)
 			add_func(s, pl->func, pl->name, arena_printf(s->sink->arena, "cpp:\"%s\"", pl->name));
 		else
 			add_func(s, pl->func, pl->func->name, pl->func->name);
 	}
+	if (left_out && s->d)
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "%u function%s of %s left out: the kernel cannot probe %s first instruction (%s%s)", left_out,
+			  left_out == 1 ? "" : "s", s->file->shown, left_out == 1 ? "its" : "their", first, left_out == 1 ? "" : ", …");
 	vec_free(&places);
 }
 
@@ -358,10 +373,24 @@ static PRINTF_LIKE(2, 3) bool dubious(struct search *s, const char *fmt, ...)
 	return s->sink->allow_unsafe;
 }
 
+/* The probe would break the program. A return is caught at the function's entry, but not in Go. */
+static bool check_harm(struct search *s, const struct sym_func *f, u64 addr)
+{
+	if ((is_return(s) && f && go_has(&s->go, f)) || user_insn_look(sym_elf_bytes(s->elf, addr, 16)) != USER_INSN_HARM)
+		return true;
+	if (s->d && s->sink->allow_unsafe) {
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "The kernel takes the vector instruction there for another one: the program may go astray");
+	} else if (s->d) {
+		diag_error(s->d, s->ap->span, E_ATTACH_POINT, "A probe there would lead the program astray: the kernel takes the vector instruction for "
+			   "another one");
+		diag_hint(s->d, "probe another instruction of the function (+OFFSET), or where it is called; --unsafe allows it");
+	}
+	return !s->d || s->sink->allow_unsafe;
+}
+
 static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
 {
-	const struct objfile *o = sym_elf_file(s->elf);
-	u64 at;
+	struct bytes code = sym_elf_bytes(s->elf, f->addr, f->size);
 
 	if (!off)
 		return true;
@@ -369,9 +398,9 @@ static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
 		return dubious(s, "The offset cannot be checked: the size of '%s' is not known", f->name);
 	if (off >= f->size)
 		return dubious(s, "Offset outside the function bounds ('%s' size is %llu)", f->name, (unsigned long long)f->size);
-	if (!sym_elf_offset(s->elf, f->addr, &at) || at > o->len)
+	if (!code.len)
 		return true; /* add() says so */
-	switch (insn_starts_at(o->data + at, o->len - at, off)) {
+	switch (insn_starts_at(code.at, code.len, off)) {
 	case INSN_START:
 		return true;
 	case INSN_INSIDE:
@@ -399,7 +428,7 @@ static void expand_address(struct search *s, u64 addr)
 		why(s, "%s has no code at address 0x%llx", s->file->shown, (unsigned long long)addr);
 		return;
 	}
-	if (f && !check_offset(s, f, addr - f->addr))
+	if ((f && !check_offset(s, f, addr - f->addr)) || !check_harm(s, f, addr))
 		return;
 	if (f && go_has(&s->go, f) && addr == f->addr)
 		add_go(s, f, f->name, shown);
@@ -430,7 +459,7 @@ static void expand_name(struct search *s)
 			return;
 		}
 	}
-	if (!check_offset(s, f, off))
+	if (!check_offset(s, f, off) || !check_harm(s, f, f->addr + off))
 		return;
 	if (f->is_ifunc && s->d)
 		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
@@ -466,8 +495,11 @@ static void expand_line(struct search *s)
 		snprintf(shown, sizeof(shown), "%s:%llu", w->source, (unsigned long long)w->line);
 	vec_for(place, &found.at) {
 		const struct sym_func *f = sym_elf_at(s->elf, place->addr);
-		struct site *site = add(s, f ? f->name : place->func, shown, place->addr, f ? place->addr - f->addr : 0);
+		struct site *site;
 
+		if (!check_harm(s, f, place->addr))
+			continue;
+		site = add(s, f ? f->name : place->func, shown, place->addr, f ? place->addr - f->addr : 0);
 		if (!site)
 			continue;
 		/* "uprobe:FILE@SOURCE:LINE", not "uprobe:FILE:SOURCE:LINE" */

@@ -87,7 +87,7 @@ static void expand_file(struct site_sink *sink, const user_files *files, const s
 		s = sink->add(sink, arena_printf(sink->arena, "usdt:%s:%s:%s", f->shown, n->provider, n->name));
 		if (!s)
 			continue;
-		s->target = f->path;
+		s->target = f->whole;
 		s->addr = n->file_off;
 		s->num = n->sem_off;
 		s->data = n;

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 
 #include "probe/abi.h"
+#include "sym/archive.h"
 #include "sym/elf.h"
 
 #define NOTE_NAME "stapsdt"
@@ -331,6 +332,7 @@ struct reader {
 	struct arena *arena;
 	const char *path;
 	struct objfile file;
+	u64 file_base;        /* where it begins in its archive */
 	u64 base;             /* address of .stapsdt.base now */
 	bool has_base;
 	struct sym_elf *syms; /* opened for the first symbol */
@@ -400,6 +402,8 @@ static void read_note(struct reader *rd, struct bytes desc, usdt_notes *out)
 	/* Without its counter the probe would never fire. */
 	if (addr[2] && !file_offset(&rd->file, addr[2], &n.sem_off))
 		return;
+	n.file_off += rd->file_base;
+	n.sem_off += addr[2] ? rd->file_base : 0;
 	n.addr = rd->addr = addr[0];
 	if (args)
 		n.args = usdt_parse_args(rd->arena, args, &rd->resolver, &n.arg_cnt);
@@ -429,7 +433,7 @@ static void read_notes(struct reader *rd, usdt_notes *out)
 int usdt_read(struct arena *a, const char *path, usdt_notes *out)
 {
 	struct reader rd = { .resolver = { find_symbol }, .arena = a, .path = path };
-	int err = objfile_open(&rd.file, path, 0, 0);
+	int err = archive_open(&rd.file, path, &rd.file_base);
 
 	if (err)
 		return err;

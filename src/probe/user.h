@@ -5,6 +5,7 @@
 #pragma once
 
 #include "probe/probe.h"
+#include "sym/objfile.h"
 
 /* unit.variant */
 enum { UP_PERF, UP_MULTI };
@@ -19,6 +20,7 @@ enum {
 struct user_file {
 	const char *shown; /* as `probe` says it */
 	const char *path;  /* to open: the same, or through /proc/PID/… */
+	const char *whole; /* for the kernel: the same, or the archive that it is in */
 };
 
 typedef vec(struct user_file) user_files;
@@ -27,6 +29,7 @@ typedef vec(struct user_file) user_files;
  *   libc, libssl.so.3      a library, as the dynamic linker would find it
  *   a/path                 itself, in the mount namespace of the -p process
  *   /usr/lib/ * /libx*.so  what the pattern matches (without the blanks)
+ *   app.zip!/lib/libx.so   a file in an archive
  *   name                   a program in PATH
  *   *                      everything that the -p process, or all processes, have mapped to execute
  * Without any, sink->why says so. */
@@ -37,6 +40,10 @@ void user_files_mapped(struct site_sink *sink, user_files *out);
 void user_files_exe(struct site_sink *sink, user_files *out);
 /* Says in sink->why what opening the only file of an attach point failed with. */
 void user_files_failed(struct site_sink *sink, const user_files *files, const struct user_file *f, int err);
+
+/* Whether the kernel can put a probe on an instruction. USER_INSN_HARM: it takes it for another one, and the program would go astray. */
+enum user_insn { USER_INSN_FINE, USER_INSN_REFUSED, USER_INSN_HARM };
+enum user_insn user_insn_look(struct bytes code);
 
 /* Hooks of struct provider. */
 u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses);

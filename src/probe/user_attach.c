@@ -4,6 +4,7 @@
 
 #include "kern/sys.h"
 #include "probe/user.h"
+#include "sym/insn.h"
 
 u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
@@ -25,6 +26,53 @@ int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, s
 	return 0;
 }
 
+/* The kernel replaces an instruction by a breakpoint, and runs the instruction elsewhere. Some it carries out itself, knowing them by their
+ * opcode, and it refuses those that it cannot move. Up to 6.18 at least it looks at the opcode of vector instructions (those with a VEX or EVEX
+ * prefix) as if there was no such prefix: vpbroadcastb, 7a, is carried out as a conditional jump, which is 7a without the prefix. */
+enum user_insn user_insn_look(struct bytes code)
+{
+#if defined(__x86_64__)
+	struct insn insn = insn_decode(code.at, code.len);
+
+	if (insn.has_lock)
+		return USER_INSN_REFUSED;
+	if (!insn.is_vector)
+		return USER_INSN_FINE;
+	switch (insn.op) {
+	case 0x50 ... 0x57: /* push */
+	case 0x70 ... 0x7f: /* jumps */
+	case 0x90:          /* nop */
+	case 0x9a:
+	case 0x9d:          /* popf */
+	case 0xc2 ... 0xc3: /* ret */
+	case 0xca ... 0xcb:
+	case 0xe8 ... 0xeb: /* call, jmp */
+	case 0xff:
+		return USER_INSN_HARM;
+	case 0x06 ... 0x07: /* not in 64-bit mode */
+	case 0x0e:
+	case 0x16 ... 0x17:
+	case 0x1e ... 0x1f:
+	case 0x26 ... 0x27:
+	case 0x2e ... 0x2f:
+	case 0x36 ... 0x37:
+	case 0x3e ... 0x3f:
+	case 0x40 ... 0x4f: /* prefixes */
+	case 0x60 ... 0x62:
+	case 0x66 ... 0x67:
+	case 0x6c ... 0x6f: /* input and output, and others that programs must not use */
+	case 0xcc ... 0xcf:
+	case 0xe4 ... 0xe7:
+	case 0xec ... 0xef:
+	case 0xf0 ... 0xf1:
+	case 0xf4:
+	case 0xfa ... 0xfb:
+		return USER_INSN_REFUSED;
+	}
+#endif
+	return USER_INSN_FINE;
+}
+
 static bool is_return(const struct attach_ctx *ctx, const struct unit *u)
 {
 	return unit_site(ctx, u, 0)->variant & UP_RETURN;
@@ -36,6 +84,7 @@ static const char *hint_for(int err)
 	case EOPNOTSUPP:
 	case EINVAL:
 	case ENOEXEC:
+	case KERNEL_ENOTSUPP:
 		return "the kernel cannot put a probe on the instruction at this place";
 	default:
 		return NULL;

@@ -8,6 +8,7 @@
 
 #include "base/glob.h"
 #include "probe/user.h"
+#include "sym/archive.h"
 #include "sym/ldcache.h"
 #include "sym/proc.h"
 
@@ -33,8 +34,11 @@ static const char *root_of(struct site_sink *sink, u32 pid)
 
 static void add_file(struct site_sink *sink, user_files *out, const char *root, const char *shown)
 {
-	shown = arena_strdup(sink->arena, shown);
-	vec_push(out, (struct user_file){ shown, *root && *shown == '/' ? arena_printf(sink->arena, "%s%s", root, shown) : shown });
+	struct user_file f = { .shown = arena_strdup(sink->arena, shown) };
+
+	f.path = *root && *shown == '/' ? arena_printf(sink->arena, "%s%s", root, shown) : f.shown;
+	f.whole = archive_name_len(f.path) ? arena_strndup(sink->arena, f.path, archive_name_len(f.path)) : f.path;
+	vec_push(out, f);
 }
 
 /* ---- what is mapped ---- */
@@ -66,6 +70,7 @@ static void add_mapped(void *arg, const struct proc_map *m)
 		f.shown = arena_strdup(w->sink->arena, m->path);
 		f.path = *w->root ? arena_printf(w->sink->arena, "%s%s", w->root, m->path) : f.shown;
 	}
+	f.whole = f.path;
 	if (stat(f.path, &st) || !S_ISREG(st.st_mode))
 		return;
 	vec_for(s, &w->seen)
@@ -102,6 +107,7 @@ void user_files_mapped(struct site_sink *sink, user_files *out)
 void user_files_exe(struct site_sink *sink, user_files *out)
 {
 	char exe[64], path[4096];
+	struct user_file f;
 	ssize_t n;
 
 	snprintf(exe, sizeof(exe), "/proc/%u/exe", sink->filter_pid);
@@ -112,7 +118,9 @@ void user_files_exe(struct site_sink *sink, user_files *out)
 	}
 	path[n] = 0;
 	/* The link leads to the file itself, whatever namespace it is in and whether it still has that name. */
-	vec_push(out, (struct user_file){ arena_strdup(sink->arena, path), arena_strdup(sink->arena, exe) });
+	f.shown = arena_strdup(sink->arena, path);
+	f.path = f.whole = arena_strdup(sink->arena, exe);
+	vec_push(out, f);
 }
 
 /* ---- by name ---- */
@@ -171,6 +179,12 @@ void user_files_failed(struct site_sink *sink, const user_files *files, const st
 		return;
 	if (err == -ENOEXEC)
 		sink->why = arena_printf(sink->arena, "%s is not a program or library of this machine", f->shown);
+	else if (err == -EILSEQ)
+		sink->why = arena_printf(sink->arena, "%.*s is not a ZIP archive", (int)archive_name_len(f->shown), f->shown);
+	else if (err == -ENOTSUP)
+		sink->why = arena_printf(sink->arena, "%s is compressed, so no program runs it from there", f->shown);
+	else if (err == -ENOENT && archive_name_len(f->shown) && !access(f->whole, F_OK))
+		sink->why = arena_printf(sink->arena, "There is no %s", f->shown);
 	else
 		sink->why = arena_printf(sink->arena, "%s: %s", f->shown, strerror(-err));
 }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "sym/archive.h"
 #include "sym/debugfile.h"
 
 /* .gnu.version: the symbol is not the default of its name. */
@@ -20,10 +21,13 @@ struct table {
 	const Elf64_Sym *sym;
 	u32 cnt;
 	struct bytes names, versym;
+	const char **versions; /* by the number that versym has: "@V1"; NULL: not told */
+	u32 version_cnt;
 };
 
 struct sym_elf {
 	struct objfile file;
+	u64 base;                     /* where the file begins in its archive */
 	struct objfile more[2];       /* separate debug file, .gnu_debugdata */
 	u32 more_cnt;
 	vec(struct table) tables;
@@ -55,13 +59,48 @@ static void read_table(struct sym_elf *e, const struct table *t)
 			f.version = at;
 			f.is_default = at[1] == '@';
 		}
-		if (t->versym.len / 2 > i && ((t->versym.at[2 * i] | t->versym.at[2 * i + 1] << 8) & VERSYM_IS_HIDDEN))
-			f.is_default = false;
+		if (t->versym.len / 2 > i) {
+			u32 v = t->versym.at[2 * i] | (u32)t->versym.at[2 * i + 1] << 8, nr = v & ~VERSYM_IS_HIDDEN;
+
+			f.is_default &= !(v & VERSYM_IS_HIDDEN);
+			if (nr < t->version_cnt && t->versions[nr])
+				f.version = f.is_default ? t->versions[nr] - 1 : t->versions[nr]; /* "@@V1" or "@V1" */
+		}
 		f.addr = sym->st_value;
 		f.size = sym->st_size;
 		f.bind = ELF64_ST_BIND(sym->st_info);
 		f.is_ifunc = type == STT_GNU_IFUNC;
 		vec_push(&e->syms, f);
+	}
+}
+
+/* The names of the versions that a library defines (.gnu.version_d), each with two @ in front; the table points to the second. */
+static void read_versions(struct sym_elf *e, struct objfile *o, struct table *t)
+{
+	for (u32 i = 1; i < o->sh_cnt; i++) {
+		struct bytes data = o->sh[i].sh_type == SHT_GNU_verdef ? objfile_section(o, i) : (struct bytes){}, names;
+		Elf64_Verdaux aux;
+		Elf64_Verdef def;
+
+		if (!data.at)
+			continue;
+		names = objfile_section(o, o->sh[i].sh_link);
+		t->version_cnt = (u32)MIN(o->sh[i].sh_info, data.len / sizeof(def)) + 1;
+		t->versions = arena_alloc(&e->arena, t->version_cnt * sizeof(*t->versions));
+		for (u64 at = 0; at + sizeof(def) <= data.len; at += def.vd_next) {
+			const char *name;
+
+			memcpy(&def, data.at + at, sizeof(def));
+			if (def.vd_cnt && at + def.vd_aux + sizeof(aux) <= data.len) {
+				memcpy(&aux, data.at + at + def.vd_aux, sizeof(aux));
+				name = bytes_str(names, aux.vda_name);
+				/* The one of the file itself is no version of anything. */
+				if (name && def.vd_ndx < t->version_cnt && !(def.vd_flags & VER_FLG_BASE))
+					t->versions[def.vd_ndx] = arena_printf(&e->arena, "@@%s", name) + 1;
+			}
+			if (def.vd_next < sizeof(def))
+				break;
+		}
 	}
 }
 
@@ -86,6 +125,8 @@ static bool read_symbols(struct sym_elf *e, struct objfile *o)
 			continue;
 		t = (struct table){ (const void *)data.at, (u32)MIN(data.len / sizeof(Elf64_Sym), UINT32_MAX), objfile_section(o, o->sh[i].sh_link),
 				    is_full ? (struct bytes){} : versym };
+		if (!is_full)
+			read_versions(e, o, &t);
 		has_symtab |= is_full;
 		vec_push(&e->tables, t);
 		read_table(e, &t);
@@ -129,7 +170,7 @@ int sym_elf_open(const char *path, struct sym_elf **out)
 int sym_elf_open_as(const char *path, const char *name, u32 pid, struct sym_elf **out)
 {
 	struct sym_elf *e = xzalloc(sizeof(*e));
-	int err = objfile_open(&e->file, path, 0, 0);
+	int err = archive_open(&e->file, path, &e->base);
 	char *seen = pid ? xasprintf("/proc/%u/root%s", pid, name) : xstrdup(name);
 
 	arena_init(&e->arena);
@@ -214,7 +255,8 @@ const struct sym_func *sym_elf_find(struct sym_elf *e, const char *name)
 	vec_for(f, &e->syms) {
 		if (strncmp(f->name, name, len) != 0 || f->name[len])
 			continue;
-		if (version && !str_eq(f->version, version))
+		/* "@@V" asks for the default one, "@V" for that version, default or not */
+		if (version && (!str_eq(f->version + strspn(f->version, "@"), version + strspn(version, "@")) || (version[1] == '@' && !f->is_default)))
 			continue;
 		if (!best || better(f, best) < 0)
 			best = f;
@@ -338,19 +380,26 @@ bool sym_elf_is_fixed(const struct sym_elf *e)
 	return e->file.eh->e_type == ET_EXEC;
 }
 
+static const struct part *part_of(const struct sym_elf *e, u64 addr)
+{
+	vec_for(p, &e->parts)
+		if (addr >= p->addr && addr - p->addr < p->size)
+			return p;
+	return NULL;
+}
+
 bool sym_elf_offset(const struct sym_elf *e, u64 addr, u64 *off)
 {
-	vec_for(p, &e->parts) {
-		if (addr >= p->addr && addr - p->addr < p->size) {
-			*off = addr - p->addr + p->off;
-			return true;
-		}
-	}
-	return false;
+	const struct part *p = part_of(e, addr);
+
+	if (p)
+		*off = addr - p->addr + p->off + e->base;
+	return p;
 }
 
 bool sym_elf_addr(const struct sym_elf *e, u64 off, u64 *addr)
 {
+	off -= e->base;
 	vec_for(p, &e->parts) {
 		if (off >= p->off && off - p->off < p->size) {
 			*addr = off - p->off + p->addr;
@@ -358,4 +407,14 @@ bool sym_elf_addr(const struct sym_elf *e, u64 off, u64 *addr)
 		}
 	}
 	return false;
+}
+
+struct bytes sym_elf_bytes(const struct sym_elf *e, u64 addr, u64 max)
+{
+	const struct part *p = part_of(e, addr);
+	u64 off = p ? addr - p->addr + p->off : e->file.len, end = p ? p->off + p->size : 0;
+
+	if (off >= e->file.len || end < off)
+		return (struct bytes){};
+	return (struct bytes){ e->file.data + off, MIN(max, MIN(end, e->file.len) - off) };
 }

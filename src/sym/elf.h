@@ -22,6 +22,7 @@ struct sym_func {
 
 /* Returns 0, -ENOENT and its like when the file cannot be opened, -ENOEXEC when it is not an ELF file of this machine, or has
  * nothing to run. */
+/* path may name a file in an archive (sym/archive.h): then file offsets are those in the archive, and its errors may come, too. */
 int sym_elf_open(const char *path, struct sym_elf **out);
 /* The same of a file that is called `name` in the file system of process pid (0: ours): there its debug file is looked for. */
 int sym_elf_open_as(const char *path, const char *name, u32 pid, struct sym_elf **out);
@@ -48,3 +49,5 @@ bool sym_elf_is_fixed(const struct sym_elf *e);
 /* Address ↔ file offset. False when no loaded part of the file has it. */
 bool sym_elf_offset(const struct sym_elf *e, u64 addr, u64 *off);
 bool sym_elf_addr(const struct sym_elf *e, u64 off, u64 *addr);
+/* What is at an address, at most max bytes; empty if it is not in the file. */
+struct bytes sym_elf_bytes(const struct sym_elf *e, u64 addr, u64 max);

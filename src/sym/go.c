@@ -6,16 +6,6 @@
 
 #define REGISTERS_SINCE 17 /* Go 1.17 passes arguments in registers */
 
-static struct bytes code_at(struct sym_elf *e, u64 addr, u64 size)
-{
-	const struct objfile *o = sym_elf_file(e);
-	u64 off;
-
-	if (!sym_elf_offset(e, addr, &off) || off >= o->len)
-		return (struct bytes){};
-	return (struct bytes){ o->data + off, MIN(size, o->len - off) };
-}
-
 /* "go1.19.8" → 19; 0: something else ("devel …") */
 static u32 minor_version(struct bytes text)
 {
@@ -41,11 +31,11 @@ static u32 go_version(struct sym_elf *e)
 	if (b.at[15] & 2) /* its length is below 128, so it takes one byte */
 		return minor_version((struct bytes){ b.at + 33, MIN(b.at[32], b.len - 33) });
 	memcpy(&addr, b.at + 16, sizeof(addr));
-	s = code_at(e, addr, sizeof(str));
+	s = sym_elf_bytes(e, addr, sizeof(str));
 	if (s.len < sizeof(str))
 		return 0;
 	memcpy(str, s.at, sizeof(str));
-	return minor_version(code_at(e, str[0], str[1]));
+	return minor_version(sym_elf_bytes(e, str[0], str[1]));
 }
 
 void go_file_look(struct sym_elf *e, struct go_file *out)
@@ -89,9 +79,9 @@ u64 go_entry(struct sym_elf *e, const struct sym_func *f)
 	/* cmp 0x10(%r14),%rsp or %r12, into which an earlier instruction put how far down a large frame reaches (before 1.17 0x10(%rcx), and
 	 * %rax); jbe */
 	static const u8 looks[][4] = { { 0x49, 0x3b, 0x66, 0x10 }, { 0x4d, 0x3b, 0x66, 0x10 }, { 0x48, 0x3b, 0x61, 0x10 }, { 0x48, 0x3b, 0x41, 0x10 } };
-	struct bytes b = code_at(e, f->addr, f->size);
+	struct bytes b = sym_elf_bytes(e, f->addr, f->size);
 
-	for (u32 at = 0, n, tries = 8; tries > 0 && at < b.len && (n = insn_length(b.at + at, b.len - at, NULL)); at += n, tries--) {
+	for (u32 at = 0, n, tries = 8; tries > 0 && at < b.len && (n = insn_decode(b.at + at, b.len - at).len); at += n, tries--) {
 		const u8 *p = b.at + at;
 		bool is_look = false;
 
@@ -111,19 +101,18 @@ u64 go_entry(struct sym_elf *e, const struct sym_func *f)
 
 bool go_returns(struct sym_elf *e, const struct sym_func *f, go_addrs *out)
 {
-	struct bytes b = code_at(e, f->addr, f->size);
+	struct bytes b = sym_elf_bytes(e, f->addr, f->size);
 
 	if (!b.len)
 		return false;
 	for (u64 at = 0; at < b.len;) {
-		enum insn_kind kind;
-		u32 n = insn_length(b.at + at, b.len - at, &kind);
+		struct insn insn = insn_decode(b.at + at, b.len - at);
 
-		if (!n)
+		if (!insn.len)
 			return false;
-		if (kind == INSN_RETURN)
+		if (insn.is_return)
 			vec_push(out, f->addr + at);
-		at += n;
+		at += insn.len;
 	}
 	return true;
 }

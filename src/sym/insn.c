@@ -93,10 +93,11 @@ static u32 modrm(struct cursor *c)
 }
 
 /* What follows the opcode of a VEX or EVEX instruction. Its maps are those of 0F, 0F 38 and 0F 3A, then two without immediates. */
-static bool vector(struct cursor *c, u32 map, bool is_evex)
+static bool vector(struct cursor *c, u32 map, bool is_evex, u8 *out)
 {
 	u8 op = next(c);
 
+	*out = op;
 	if (!map || (map > 3 && !(is_evex && (map == 5 || map == 6))))
 		return false;
 	if (map == 1 && op == 0x77 && !is_evex) /* vzeroupper */
@@ -157,25 +158,26 @@ static bool operands(struct cursor *c, char shape, bool has_66, bool has_67, boo
 	return false;
 }
 
-u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind)
+struct insn insn_decode(const u8 *p, size_t len)
 {
 	struct cursor c = { p, p + MIN(len, INSN_MAX) };
 	bool has_66 = false, has_67 = false, has_w = false, ok;
+	struct insn insn = {};
 	char shape;
 	u8 op, b;
 
-	if (kind)
-		*kind = INSN_OTHER;
 	for (op = next(&c); map1[op] == 'p' && !c.is_cut; op = next(&c)) {
 		has_66 |= op == 0x66;
 		has_67 |= op == 0x67;
+		insn.has_lock |= op == 0xf0 || op == 0x26 || op == 0x2e || op == 0x36 || op == 0x3e;
 	}
 	if (map1[op] == 'r') {
 		has_w = op & 8;
 		op = next(&c);
 		if (strchr("prVE", map1[op])) /* a REX that is not the last prefix does not count; compilers do not write that */
-			return 0;
+			return insn;
 	}
+	insn.op = op;
 	shape = map1[op];
 	switch (shape) {
 	case 'e':
@@ -190,12 +192,14 @@ u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind)
 	case 'V':
 		b = op == 0xc5 ? 1 : next(&c) & 0x1f;
 		next(&c);
-		ok = vector(&c, b, false);
+		insn.is_vector = true;
+		ok = vector(&c, b, false, &insn.op);
 		break;
 	case 'E':
 		b = next(&c) & 7;
 		skip(&c, 2);
-		ok = vector(&c, b, true);
+		insn.is_vector = true;
+		ok = vector(&c, b, true, &insn.op);
 		break;
 	case 'X':
 		/* In ModRM, where XOP has the number of a map, pop has zeroes. */
@@ -204,32 +208,32 @@ u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind)
 			ok = operands(&c, 'm', has_66, has_67, has_w);
 			break;
 		}
-		skip(&c, 3);
+		skip(&c, 2);
+		insn.is_vector = true;
+		insn.op = next(&c);
 		modrm(&c);
 		skip(&c, b == 8 ? 1 : b == 10 ? 4 : 0);
 		ok = b <= 10;
 		break;
 	default: /* a letter of operands() */
 		ok = operands(&c, shape, has_66, has_67, has_w);
-		if (kind && (op == 0xc3 || op == 0xc2))
-			*kind = INSN_RETURN;
+		insn.is_return = op == 0xc3 || op == 0xc2;
 		break;
 	}
-	return ok && !c.is_cut ? (u32)(c.at - p) : 0;
+	insn.len = ok && !c.is_cut ? (u32)(c.at - p) : 0;
+	return insn;
 }
 
 #elif defined(__aarch64__)
 
-u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind)
+struct insn insn_decode(const u8 *p, size_t len)
 {
-	u32 insn;
+	u32 word;
 
-	if (len < sizeof(insn))
-		return 0;
-	memcpy(&insn, p, sizeof(insn));
-	if (kind)
-		*kind = (insn & 0xfffffc1f) == 0xd65f0000 ? INSN_RETURN : INSN_OTHER; /* ret xN */
-	return sizeof(insn);
+	if (len < sizeof(word))
+		return (struct insn){};
+	memcpy(&word, p, sizeof(word));
+	return (struct insn){ .len = sizeof(word), .is_return = (word & 0xfffffc1f) == 0xd65f0000 }; /* ret xN */
 }
 
 #endif
@@ -237,7 +241,7 @@ u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind)
 enum insn_start insn_starts_at(const u8 *code, size_t len, u64 off)
 {
 	for (u64 at = 0; at < off;) {
-		u32 n = at < len ? insn_length(code + at, len - at, NULL) : 0;
+		u32 n = at < len ? insn_decode(code + at, len - at).len : 0;
 
 		if (!n)
 			return INSN_UNKNOWN;

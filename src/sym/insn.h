@@ -4,13 +4,17 @@
 
 #include "base/base.h"
 
-enum insn_kind {
-	INSN_OTHER,
-	INSN_RETURN, /* from a function */
+struct insn {
+	u32 len;        /* 0: there is none, or it goes on behind what can be read */
+	bool is_return; /* from a function */
+	/* x86-64 */
+	u8 op;            /* the opcode's first byte; behind a vector prefix: the opcode */
+	bool is_vector;   /* VEX, EVEX or XOP */
+	bool has_lock;    /* or a segment prefix that means nothing (es, cs, ss, ds) */
 };
 
-/* The length of the instruction at p, of which len bytes can be read. 0: there is none, or it goes on behind them. kind may be NULL. */
-u32 insn_length(const u8 *p, size_t len, enum insn_kind *kind);
+/* The instruction at p, of which len bytes can be read. */
+struct insn insn_decode(const u8 *p, size_t len);
 
 /* Whether an instruction starts at off, counted from code, where one starts. UNKNOWN: the code before it cannot be followed. */
 enum insn_start { INSN_START, INSN_INSIDE, INSN_UNKNOWN };

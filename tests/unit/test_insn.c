@@ -105,21 +105,24 @@ static void test_table(void)
 	};
 
 	for (u32 i = 0; i < ARRAY_CNT(rows); i++) {
-		enum insn_kind kind = INSN_OTHER;
 		u8 code[16];
-		u32 n = parse_hex(rows[i].hex, code, sizeof(code)), got = insn_length(code, n, &kind);
+		struct insn insn = insn_decode(code, parse_hex(rows[i].hex, code, sizeof(code)));
 
-		CHECK(got == rows[i].len && (kind == INSN_RETURN) == rows[i].is_return);
-		if (got != rows[i].len)
-			printf("  %s: %u, not %u\n", rows[i].hex, got, rows[i].len);
+		CHECK(insn.len == rows[i].len && insn.is_return == rows[i].is_return);
+		if (insn.len != rows[i].len)
+			printf("  %s: %u, not %u\n", rows[i].hex, insn.len, rows[i].len);
 		/* Nothing behind the end is read, and what is cut is no instruction. */
 		for (u32 k = 0; rows[i].len && k < rows[i].len; k++) {
 			u8 *copy = memcpy(malloc(k + 1), code, k);
 
-			CHECK(insn_length(copy, k, NULL) == 0 || insn_length(copy, k, NULL) <= k);
+			CHECK(insn_decode(copy, k).len <= k);
 			free(copy);
 		}
 	}
+	CHECK(!insn_decode((const u8 *)"\x55", 1).is_vector && insn_decode((const u8 *)"\x55", 1).op == 0x55);
+	CHECK(insn_decode((const u8 *)"\xc5\xf8\x77", 3).is_vector && insn_decode((const u8 *)"\xc5\xf8\x77", 3).op == 0x77);
+	CHECK(insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).is_vector && insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).op == 0x7a);
+	CHECK(insn_decode((const u8 *)"\xf0\xff\x0f", 3).has_lock && !insn_decode((const u8 *)"\x64\xff\x0f", 3).has_lock);
 	/* push; mov; ret */
 	CHECK(insn_starts_at((const u8 *)"\x55\x48\x89\xe5\xc3", 5, 0) == INSN_START);
 	CHECK(insn_starts_at((const u8 *)"\x55\x48\x89\xe5\xc3", 5, 1) == INSN_START);
@@ -137,14 +140,12 @@ static void test_garbage(void)
 
 	for (u32 i = 0; i < 200000; i++) {
 		u8 code[20];
-		u32 n;
 
 		for (u32 k = 0; k < sizeof(code); k++) {
 			seed = seed * 1103515245 + 12345;
 			code[k] = (u8)(seed >> 16);
 		}
-		n = insn_length(code, sizeof(code), NULL);
-		if (n > 15)
+		if (insn_decode(code, sizeof(code)).len > 15)
 			failed++;
 	}
 	passed++;
@@ -159,9 +160,9 @@ static void compare(const char *file, const char *options)
 
 	while (in && fgets(line, sizeof(line), in)) {
 		char *bytes = strchr(line, '\t'), *text = bytes ? strchr(bytes + 1, '\t') : NULL;
-		enum insn_kind kind;
-		u32 n, got;
+		struct insn insn;
 		u8 code[32];
+		u32 n;
 
 		if (!text)
 			continue;
@@ -172,16 +173,16 @@ static void compare(const char *file, const char *options)
 		n = parse_hex(bytes + 1, code, sizeof(code));
 		if (code[0] == 0x9b || !strncmp(text, "rex", 3))
 			continue;
-		got = insn_length(code, n, &kind);
-		if (n == 1 && !got && strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", code[0]))
+		insn = insn_decode(code, n);
+		if (n == 1 && !insn.len && strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", code[0]))
 			continue;
 		cnt++;
-		returns += kind == INSN_RETURN;
-		if (got == n && (kind == INSN_RETURN) == (!!strstr(text, "ret") && !strstr(text, "iret") && !strstr(text, "lret") &&
+		returns += insn.is_return;
+		if (insn.len == n && insn.is_return == (!!strstr(text, "ret") && !strstr(text, "iret") && !strstr(text, "lret") &&
 							  !strstr(text, "sysret") && !strchr(text, '<')))
 			continue;
 		if (bad++ < 20)
-			printf("  %s: %u bytes: %s", file, got, line);
+			printf("  %s: %u bytes: %s", file, insn.len, line);
 	}
 	if (in)
 		pclose(in);
