@@ -105,6 +105,17 @@ void probe_undo(struct attach_ctx *ctx, u32 cnt)
 		close(ctx->fds.at[--ctx->fds.cnt]);
 }
 
+void probe_detach(struct attach_ctx *ctx)
+{
+	probe_undo(ctx, 0);
+	vec_free(&ctx->fds);
+	vec_for(event, &ctx->events) {
+		user_events_remove(*event);
+		free(*event);
+	}
+	vec_free(&ctx->events);
+}
+
 static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)
 {
 	vec(int) tids = {};
@@ -219,7 +230,7 @@ u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
 		return probe_attach_multi(m, lo, mid) + probe_attach_multi(m, mid, hi);
 	}
 	for (u32 i = lo; i < hi; i++)
-		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, i), fd, m->what, m->hint ? m->hint(fd) : NULL);
+		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, m->order ? m->order[i] : i), fd, m->what, m->hint ? m->hint(fd) : NULL);
 	return 0;
 }
 

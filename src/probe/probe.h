@@ -57,6 +57,7 @@ struct multi {
 	int (*link)(const struct multi *m, u32 lo, u32 hi);
 	const char *what;                /* for messages: "cannot attach to the function" */
 	const char *(*hint)(int err);    /* may be NULL */
+	const u32 *order;                /* lo and hi are places in this list of sites; NULL: of the unit's own order */
 };
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 
@@ -65,6 +66,9 @@ u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint);
 /* Advice that fits an error whoever got it, or NULL. */
 const char *probe_errno_hint(int err);
+
+/* Removes an event of tracefs that attaching made (attach_ctx.events). */
+void user_events_remove(const char *name);
 
 /* Closes what was added to ctx->fds since it had `cnt`. */
 void probe_undo(struct attach_ctx *ctx, u32 cnt);

@@ -140,9 +140,13 @@ struct attach_ctx {
 	struct diag *diag;
 	vec(int) fds;
 	vec(int) iters; /* PROV_ITER: to be read to the end; each run writes a byte */
+	vec(char *) events; /* of tracefs, removed after the fds were closed; malloc'ed */
 	u32 filter_pid; /* -p or the -c child: 0 if none */
 	bool verbose;
 };
+
+/* Undoes everything that attach() did. */
+void probe_detach(struct attach_ctx *ctx);
 
 /* The first site that shows the same: sites that differ only in how they came about (a function probed twice, a name given to a
  * wildcard) are one value of `probe` or `func` for the script. */

@@ -447,8 +447,10 @@ static void expand_name(struct search *s)
 	/* A name may hold a plus itself (operator+1 is none, but who knows what languages come up with). */
 	f = sym_elf_find(s->elf, s->w->func);
 	if (!f) {
-		if (!probe_func_offset(s->sink->arena, s->w->func, &name, &off))
+		if (!probe_func_offset(s->sink->arena, s->w->func, &name, &off)) {
+			why(s, "What follows the + is not a number");
 			return;
+		}
 		f = sym_elf_find(s->elf, name);
 		if (!f) {
 			near = sym_elf_nearest(s->elf, name);
@@ -569,6 +571,10 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		expand_file(&s);
 		sym_elf_free(s.elf);
 	}
+	if (!sink->found && files.cnt > 1) {
+		sink->why = arena_printf(sink->arena, "None of %u files has such a place", files.cnt);
+		sink->hint = NULL;
+	}
 	vec_free(&files);
 	return 0;
 }
@@ -638,6 +644,7 @@ const struct provider provider_uprobe = {
 	.lower_argn = lower_argn,
 	.at_entry = at_entry,
 	.lower_reg = probe_regs_reg,
+	.lower_site = user_lower_site,
 	.attr = user_attr,
 	.attach = user_attach,
 };
@@ -659,6 +666,7 @@ const struct provider provider_uretprobe = {
 	.list_params = uargs_list_params,
 	.lower_retval = probe_regs_retval,
 	.lower_reg = probe_regs_reg,
+	.lower_site = user_lower_site,
 	.at_entry = at_entry,
 	.attr = user_attr,
 	.attach = user_attach,

@@ -125,6 +125,10 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	}
 	vec_for(f, &files)
 		expand_file(sink, &files, f, &w);
+	if (!sink->found && files.cnt > 1 && sink->filter_pid)
+		sink->why = arena_printf(sink->arena, "Process %u has no such probe in its program and libraries", sink->filter_pid);
+	else if (!sink->found && files.cnt > 1)
+		sink->why = arena_printf(sink->arena, "None of %u files has such a probe", files.cnt);
 	vec_free(&files);
 	return 0;
 }
@@ -294,6 +298,7 @@ const struct provider provider_usdt = {
 	.check_argn = check_argn,
 	.lower_argn = lower_argn,
 	.lower_reg = probe_regs_reg,
+	.lower_site = user_lower_site,
 	.attr = user_attr,
 	.attach = user_attach,
 	.list_params = list_params,

@@ -8,13 +8,18 @@
 #include "sym/objfile.h"
 
 /* unit.variant */
-enum { UP_PERF, UP_MULTI };
+enum {
+	UP_PERF,   /* a perf event for each site */
+	UP_MULTI,  /* a link for all */
+	UP_EVENTS, /* an event of tracefs for many: probe/user_events.c */
+};
 
 /* site.variant: bits. Sites that differ in them do not share a program (user_share_key()). */
 enum {
 	UP_RETURN = 1 << 0, /* the kernel is to take the return from the function that starts there */
 	UP_GO = 1 << 1,       /* a function of Go: arguments are in its registers … */
 	UP_GO_STACK = 1 << 2, /* … or on the stack */
+	UP_GROUP_SHIFT = 8,   /* UP_EVENTS: the number of the event */
 };
 
 struct user_file {
@@ -50,3 +55,9 @@ u64 user_share_key(struct compile *c, const struct site *s, const struct body_us
 void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses);
 int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d);
 int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd);
+struct opnd user_lower_site(struct lower *l);
+
+/* Many sites on kernels without uprobe_multi. group() is for plan(): it divides the sites into events. */
+bool user_events_can(const struct compile *c, const struct unit *u);
+void user_events_group(struct compile *c, struct unit *u);
+int user_events_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd, const char *(*hint)(int err));

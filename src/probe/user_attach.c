@@ -6,6 +6,8 @@
 #include "probe/user.h"
 #include "sym/insn.h"
 
+#define MANY_SITES 8 /* from here on it pays to make events of tracefs for them */
+
 u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
 	(void)c, (void)uses;
@@ -16,6 +18,10 @@ void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
+	if (u->variant == UP_PERF && u->site_cnt >= MANY_SITES && u->site_cnt <= UINT16_MAX && user_events_can(c, u)) {
+		u->variant = UP_EVENTS;
+		user_events_group(c, u);
+	}
 }
 
 int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
@@ -174,5 +180,10 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 
 int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	return u->variant == UP_MULTI ? attach_multi(ctx, u, prog_fd) : attach_perf(ctx, u, prog_fd);
+	if (u->variant == UP_MULTI)
+		return attach_multi(ctx, u, prog_fd);
+	/* Return probes of one event cannot be told apart. */
+	if (u->variant == UP_EVENTS && !(is_return(ctx, u) && u->uses_site))
+		return user_events_attach(ctx, u, prog_fd, hint_for);
+	return attach_perf(ctx, u, prog_fd);
 }

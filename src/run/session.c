@@ -291,9 +291,7 @@ static void detach_all(struct run *r)
 	while (r->attach.iters.cnt)
 		close(r->attach.iters.at[--r->attach.iters.cnt]);
 	vec_free(&r->attach.iters);
-	while (r->attach.fds.cnt)
-		close(r->attach.fds.at[--r->attach.fds.cnt]);
-	vec_free(&r->attach.fds);
+	probe_detach(&r->attach);
 }
 
 /* Runs the iterators to their end. Each object that was visited is a byte: where the script prints, one is asked for at a time, so that what it

@@ -251,6 +251,8 @@ const struct sym_func *sym_elf_find(struct sym_elf *e, const char *name)
 	size_t len = version ? (size_t)(version - name) : strlen(name);
 	const struct sym_func *best = NULL;
 
+	if (version && !version[strspn(version, "@")])
+		return NULL;
 	/* One look-up does not pay for sorting. */
 	vec_for(f, &e->syms) {
 		if (strncmp(f->name, name, len) != 0 || f->name[len])
