@@ -52,7 +52,10 @@ struct command {
 const struct command *command_find(const char *name);
 /* NULL past the end. */
 const struct command *command_at(u32 i);
+int inject_main(int argc, char **argv);
 int type_main(int argc, char **argv);
+/* Runs what the command line says; returns the exit status. */
+int cli_run(struct cli *cli);
 
 void help_print(struct sbuf *out);
 /* A page of the reference, from the tables; false if there is no such page. */

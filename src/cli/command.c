@@ -2,6 +2,7 @@
 
 /* To add one: its file with a function like main(), and a row here. argv[0] is the command's name. */
 static const struct command commands[] = {
+	{ "inject", "inject [options] MODE CHAIN", "makes calls of a kernel function fail under a chain of callers", inject_main },
 	{ "type", "type [options] [NAME...]", "shows how types lie in memory", type_main },
 };
 

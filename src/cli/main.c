@@ -217,12 +217,34 @@ failed:
 	return 1;
 }
 
-int main(int argc, char **argv)
+int cli_run(struct cli *cli)
 {
-	struct cli cli = {};
 	struct arena arena;
 	struct diag diag;
 	struct target target = {};
+	int status;
+
+	arena_init(&arena);
+	diag_init(&diag, &arena);
+	if (cli->list && !cli->program && !cli->script_path) {
+		status = list_probes(cli, &diag);
+	} else {
+		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli->params, .param_cnt = cli->param_cnt,
+				     .named = cli->named, .named_cnt = cli->named_cnt,
+				     .config = config_defaults, .warns_more = cli->warnings,
+				     .probe_filter = cli->probe_filter,
+				     .mode = cli->mode == MODE_TEST ? RUN_TESTS : cli->mode == MODE_BENCH ? RUN_BENCHES : RUN_TRACE };
+
+		status = run(cli, &c);
+		child_free(cli->run.child);
+	}
+	arena_release(&arena);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = {};
 	const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
 	int status;
 
@@ -235,20 +257,5 @@ int main(int argc, char **argv)
 		return info_print();
 	if (cli.mode == MODE_FORMAT)
 		return fmt_run(&cli);
-	arena_init(&arena);
-	diag_init(&diag, &arena);
-	if (cli.list && !cli.program && !cli.script_path) {
-		status = list_probes(&cli, &diag);
-	} else {
-		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli.params, .param_cnt = cli.param_cnt,
-				     .named = cli.named, .named_cnt = cli.named_cnt,
-				     .config = config_defaults, .warns_more = cli.warnings,
-				     .probe_filter = cli.probe_filter,
-				     .mode = cli.mode == MODE_TEST ? RUN_TESTS : cli.mode == MODE_BENCH ? RUN_BENCHES : RUN_TRACE };
-
-		status = run(&cli, &c);
-		child_free(cli.run.child);
-	}
-	arena_release(&arena);
-	return status;
+	return cli_run(&cli);
 }
