@@ -131,16 +131,18 @@ static bool is_pattern(const struct attach_point *ap)
 	return false;
 }
 
-/* Tests and benchmarks are there only when they are asked for, and then nothing else is. */
+/* Tests and benchmarks are there only when they are asked for, and then nothing else is but begin and end, which may set things up for them. */
 static bool is_of_mode(const struct compile *c, const struct provider *p)
 {
+	bool is_frame = p->flags & PROV_SELF && !(p->flags & (PROV_TEST | PROV_BENCH | PROV_TRIGGER));
+
 	switch (c->mode) {
 	case RUN_TRACE:
 		return c->target->is_check || !(p->flags & (PROV_TEST | PROV_BENCH));
 	case RUN_TESTS:
-		return p->flags & PROV_TEST;
+		return p->flags & PROV_TEST || is_frame;
 	case RUN_BENCHES:
-		return p->flags & PROV_BENCH;
+		return p->flags & PROV_BENCH || is_frame;
 	}
 	return false;
 }
@@ -320,6 +322,19 @@ static bool script_has(const struct script *s, u32 flag)
 	return false;
 }
 
+/* Whether there is what the mode is for. */
+static bool has_work(const struct compile *c)
+{
+	u32 flag = c->mode == RUN_TESTS ? PROV_TEST : PROV_BENCH;
+
+	if (c->mode == RUN_TRACE)
+		return c->units.cnt;
+	vec_for(u, &c->units)
+		if ((*u)->provider->flags & flag)
+			return true;
+	return false;
+}
+
 static void nothing_to_do(struct compile *c)
 {
 	switch (c->mode) {
@@ -394,7 +409,7 @@ bool lang_expand(struct compile *c)
 			   (unsigned long long)c->config.max_bpf_progs);
 		diag_hint(c->diag, "raise the limit with the max_bpf_progs config variable or BPFTRACE_MAX_BPF_PROGS");
 	}
-	if (!c->units.cnt && c->diag->error_cnt == errors)
+	if (!has_work(c) && c->diag->error_cnt == errors)
 		nothing_to_do(c);
 	return c->diag->error_cnt == errors;
 }

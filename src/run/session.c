@@ -169,7 +169,7 @@ static bool run_self(struct run *r, bool is_end)
 	for (u32 i = 0; i < r->s.image->progs.cnt; i++) {
 		u32 flags = flags_of(r, i);
 
-		if (!(flags & PROV_SELF) || flags & PROV_TRIGGER || !(flags & PROV_END) == is_end)
+		if (!(flags & PROV_SELF) || flags & (PROV_TRIGGER | PROV_TEST | PROV_BENCH) || !(flags & PROV_END) == is_end)
 			continue;
 		if (!run_prog(r, i))
 			return false;
@@ -380,6 +380,18 @@ static bool trace_in_vm(struct run *r)
 	return true;
 }
 
+/* begin, tests or benchmarks, end. */
+static bool run_suite(struct run *r)
+{
+	bool ok;
+
+	if (!run_self(r, false))
+		return false;
+	session_drain(&r->s);
+	ok = suite_run(&r->s);
+	return run_self(r, true) && ok;
+}
+
 static void report_losses(struct run *r)
 {
 	struct session *s = &r->s;
@@ -502,7 +514,7 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
 	set_clocks(&r.s);
 	if (c->mode != RUN_TRACE)
-		ok = opts->dry_run || suite_run(&r.s);
+		ok = opts->dry_run || run_suite(&r);
 	else
 		ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
 	signals_stopping();

@@ -103,21 +103,28 @@ static void run_bench(struct session *s, u32 prog, struct suite_result *r)
 
 bool suite_run(struct session *s)
 {
-	struct suite suite = { .is_bench = s->c->mode == RUN_BENCHES, .cnt = s->image->progs.cnt };
+	struct suite suite = { .is_bench = s->c->mode == RUN_BENCHES };
+	u32 *progs = xzalloc(s->image->progs.cnt * sizeof(*progs));
 	bool ok = true;
 
-	suite.results = xzalloc(suite.cnt * sizeof(*suite.results));
-	for (u32 i = 0; i < suite.cnt; i++)
-		suite.results[i].name = strchr(s->c->sites.at[s->image->progs.at[i].unit->site_first].name, ':') + 1;
+	suite.results = xzalloc(s->image->progs.cnt * sizeof(*suite.results));
+	for (u32 i = 0; i < s->image->progs.cnt; i++) {
+		const struct unit *u = s->image->progs.at[i].unit;
+
+		if (!(u->provider->flags & (PROV_TEST | PROV_BENCH)))
+			continue; /* begin, end */
+		progs[suite.cnt] = i;
+		suite.results[suite.cnt++].name = strchr(s->c->sites.at[u->site_first].name, ':') + 1;
+	}
 	s->out.sink->suite(&s->out, &suite, SUITE_BEGIN);
 	for (; suite.at < suite.cnt && !signals_caught(); suite.at++) {
 		struct suite_result *r = &suite.results[suite.at];
 
 		s->out.sink->suite(&s->out, &suite, SUITE_RUN);
 		if (suite.is_bench)
-			run_bench(s, suite.at, r);
+			run_bench(s, progs[suite.at], r);
 		else
-			run_test(s, suite.at, r);
+			run_test(s, progs[suite.at], r);
 		s->out.sink->suite(&s->out, &suite, SUITE_DONE);
 		out_flush(&s->out);
 	}
@@ -128,5 +135,6 @@ bool suite_run(struct session *s)
 		free(suite.results[i].output);
 	}
 	free(suite.results);
+	free(progs);
 	return ok && !signals_caught();
 }
