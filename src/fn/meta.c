@@ -94,6 +94,12 @@ static void check_kfunc_exist(struct check *k, struct expr *e)
 	answer(k, e, src && src->func_id && src->func_id(src, e->call.args[0]->str.s));
 }
 
+/* There is no way to call one from a script, so what asks before it does goes its other way. */
+static void check_kfunc_allowed(struct check *k, struct expr *e)
+{
+	answer(k, e, false);
+}
+
 /* The configuration as a record: a field for each variable. */
 static void check_config(struct check *k, struct expr *e)
 {
@@ -184,6 +190,7 @@ static const struct fn rows[] = {
 	{ "assert_str", "(any value) none", "refuses to compile unless the value is a string, or an array or pointer that can be read as one", "begin { assert_str(comm) }", 0, check_assert_str, lower_to_nothing },
 	{ "default_str_length", "() uint64", "bytes that str() reads at most: max_strlen", "begin { print(default_str_length()) }", 0, check_default_str_length, never_lowered },
 	{ "kfunc_exist", "(strlit name) bool", "true if the kernel has a function of this name, by its types", "begin { print(kfunc_exist(\"bpf_task_from_pid\")) }", 0, check_kfunc_exist, never_lowered },
+	{ "kfunc_allowed", "(strlit name) bool", "true if the probe can call this function of the kernel: false, as scripts cannot call them", "begin { print(kfunc_allowed(\"bpf_task_from_pid\")) }", 0, check_kfunc_allowed, never_lowered },
 	{ "config", "() record", "the configuration variables, by name", "begin { print(config.max_strlen) }", FN_WORD, check_config, never_lowered },
 	{ "is_str", "(any value) bool", "true if the value is a string", "begin { print(is_str(comm)) }", 0, check_is_str, never_lowered },
 };
