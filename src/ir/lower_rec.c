@@ -116,7 +116,7 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
 
 		ir_br(&l->b, C_EQ, len, opnd_imm(cap), full, done);
 		ir_place(&l->b, full);
-		ir_store(&l->b, dst.base, dst.off + cap - 1, 1, opnd_reg(lower_load(l, last, &type_u8)));
+		lower_copy(l, last, (struct mem){ .base = dst.base, .off = dst.off + cap - 1 }, 1);
 		ir_jmp(&l->b, done);
 		ir_place(&l->b, done);
 	}

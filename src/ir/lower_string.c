@@ -9,6 +9,8 @@
 #include "bpf/image.h"
 #include "kern/uapi.h"
 
+enum { CHUNK = 64 };
+
 /* Brings the first `need` bytes of e into memory of ours. */
 static struct mem bring(struct lower *l, struct expr *e, u32 need)
 {
@@ -116,13 +118,38 @@ static void compare_words(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool
 	ir_place(&l->b, done);
 }
 
+/* n bytes, a multiple of CHUNK: the differences of a chunk are gathered, so that there is one branch for each. Falls through as above. */
+static void compare_chunks(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, struct ir_block *no)
+{
+	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg a, b, differ = ir_vreg(l->b.f);
+
+	ir_jmp(&l->b, loop);
+	ir_place(&l->b, loop);
+	a = ir_alu(&l->b, IR_ADD, pa, opnd_reg(i));
+	b = ir_alu(&l->b, IR_ADD, pb, opnd_reg(i));
+	ir_mov_to(&l->b, differ, opnd_imm(0));
+	for (u32 at = 0; at < CHUNK; at += 8) {
+		vreg x = ir_load(&l->b, a, at, 8), y = ir_load(&l->b, b, at, 8);
+
+		ir_alu_to(&l->b, IR_OR, differ, differ, opnd_reg(ir_alu(&l->b, IR_XOR, x, opnd_reg(y))));
+	}
+	ir_br(&l->b, C_NE, differ, opnd_imm(0), no, next);
+	ir_place(&l->b, next);
+	ir_alu_to(&l->b, IR_ADD, i, i, opnd_imm(CHUNK));
+	ir_br(&l->b, C_ULT, i, opnd_imm(n), loop, done);
+	ir_place(&l->b, done);
+}
+
 void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no)
 {
 	u32 words = x.off % 8 || y.off % 8 ? 0 : len / 8 * 8;
 	vreg pa = lower_addr(l, x), pb = lower_addr(l, y), i = ir_vreg(l->b.f);
 
 	ir_mov_to(&l->b, i, opnd_imm(0));
-	if (words)
+	if (words >= 4 * CHUNK && !stop_at_nul)
+		compare_chunks(l, pa, pb, i, words / CHUNK * CHUNK, no);
+	if (words && (stop_at_nul || words < 4 * CHUNK || words % CHUNK))
 		compare_words(l, pa, pb, i, words, stop_at_nul, yes, no);
 	if (words < len)
 		compare_bytes(l, pa, pb, i, len, stop_at_nul, yes, no);

@@ -6,6 +6,9 @@
 
 void check_var_read(struct check *k, struct expr *e); /* check.c */
 
+/* The verifier keeps the branches of a comparison in a list of 8,192. */
+enum { COMPARED_MAX = 16384 };
+
 /* The smallest signed type that holds the value; above INT64_MAX it is unsigned. */
 static const struct type *literal_type(u64 value, bool negative)
 {
@@ -300,6 +303,11 @@ static void check_binary(struct check *k, struct expr *e)
 			e->type = &type_bool;
 			return;
 		}
+	}
+	if (a->type->kind == T_STRING && b->type->kind == T_STRING && a->kind != E_STR && b->kind != E_STR &&
+	    MIN(a->type->size, b->type->size) > COMPARED_MAX) {
+		check_fail(k, e, E_TOO_BIG, "strings of more than %u bytes cannot be compared", COMPARED_MAX);
+		return;
 	}
 	/* Sites are shown as text, and compare as text: the numbers of all matching sites are known here. */
 	if ((a->type->kind == T_SITE && b->kind == E_STR) || (a->kind == E_STR && b->type->kind == T_SITE) ||
