@@ -20,8 +20,38 @@ static bool overlap(const struct ir_slot *a, const struct ir_slot *b)
 	return a->open < b->close && b->open < a->close;
 }
 
+/* Slots that were placed and that later ones may meet. */
+struct placed {
+	u32 *at, cnt;
+	u32 *first_open; /* by slot: when the first of it and all later ones comes into use */
+};
+
+static void placed_init(struct placed *p, struct ir_func *f)
+{
+	u32 first = UINT32_MAX;
+
+	p->at = arena_alloc(f->arena, (f->slots.cnt + 1) * sizeof(*p->at));
+	p->first_open = arena_alloc(f->arena, (f->slots.cnt + 1) * sizeof(*p->first_open));
+	p->cnt = 0;
+	for (u32 n = f->slots.cnt; n-- > 0;) {
+		first = MIN(first, f->slots.at[n].open);
+		p->first_open[n] = first;
+	}
+}
+
+/* Forgets those that neither slot n nor a later one can meet. */
+static void placed_trim(struct placed *p, const struct ir_func *f, u32 n)
+{
+	u32 kept = 0;
+
+	for (u32 k = 0; k < p->cnt; k++)
+		if (f->slots.at[p->at[k]].close > p->first_open[n])
+			p->at[kept++] = p->at[k];
+	p->cnt = kept;
+}
+
 /* Puts slot n at the lowest offset where it meets no slot of the same area that is in use at the same time. Returns its end. */
-static u32 place(struct ir_func *f, u32 n, u32 base, u32 limit)
+static u32 place(struct ir_func *f, const struct placed *p, u32 n, u32 base, u32 limit)
 {
 	struct ir_slot *s = &f->slots.at[n];
 	u32 align = MAX(s->align, 8);
@@ -30,10 +60,10 @@ static u32 place(struct ir_func *f, u32 n, u32 base, u32 limit)
 
 	while (moved) {
 		moved = false;
-		for (u32 k = 0; k < n; k++) {
-			struct ir_slot *o = &f->slots.at[k];
+		for (u32 k = 0; k < p->cnt; k++) {
+			struct ir_slot *o = &f->slots.at[p->at[k]];
 
-			if (!o->size || o->in_scratch != s->in_scratch || (!s->in_scratch && o->owner != s->owner) || !overlap(s, o))
+			if (o->in_scratch != s->in_scratch || (!s->in_scratch && o->owner != s->owner) || !overlap(s, o))
 				continue;
 			if (off < (u32)o->off + o->size && (u32)o->off < off + s->size) {
 				off = ALIGN_UP((u32)o->off + o->size, align);
@@ -88,7 +118,9 @@ void frame_layout(struct ir_func *f)
 {
 	bool *used = arena_alloc(f->arena, f->slots.cnt + 1);
 	u32 limit = slots_limit(mark_used(f, used)), end;
+	struct placed placed;
 
+	placed_init(&placed, f);
 	for (u32 n = 0; n < f->slots.cnt; n++) {
 		struct ir_slot *s = &f->slots.at[n];
 
@@ -98,16 +130,20 @@ void frame_layout(struct ir_func *f)
 		if (!s->size)
 			continue;
 		s->size = ALIGN_UP(s->size, 8);
+		placed_trim(&placed, f, n);
+		placed.at[placed.cnt] = n; /* counts once it has a place */
 		if (s->place == SLOT_ON_STACK || (s->place == SLOT_ANYWHERE && s->size <= ON_STACK_MAX)) {
-			end = place(f, n, 0, s->place == SLOT_ON_STACK ? STACK_SZ : limit);
+			end = place(f, &placed, n, 0, s->place == SLOT_ON_STACK ? STACK_SZ : limit);
 			if (end != UINT32_MAX) {
 				s->owner->stack_sz = MAX(s->owner->stack_sz, end);
+				placed.cnt++;
 				continue;
 			}
 		}
 		s->in_scratch = true;
-		end = place(f, n, SCRATCH_HEAD, UINT32_MAX - 1);
+		end = place(f, &placed, n, SCRATCH_HEAD, UINT32_MAX - 1);
 		f->scratch_sz = MAX(f->scratch_sz, end);
+		placed.cnt++;
 	}
 	/* So far offsets grew from 0; on the stack they count down from r10. */
 	for (u32 n = 0; n < f->slots.cnt; n++) {

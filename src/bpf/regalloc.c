@@ -53,10 +53,16 @@ static void add_range(struct alloc *al, vreg v, u32 start, u32 end)
 	avec_push(al->f->arena, &iv->ranges, (struct range){ start, end });
 }
 
-static bool is_live_inside(const struct interval *iv, u32 pos)
+/* Positions by kind of what they destroy, as counts: how many are before a position. */
+struct destroyers {
+	u32 *before; /* one more element than there are positions */
+};
+
+static bool is_destroyed(const struct interval *iv, const struct destroyers *d)
 {
 	vec_for(r, &iv->ranges)
-		if (r->start < pos && pos < r->end)
+		/* strictly inside: what reads or writes there itself is not in the way */
+		if (r->end > r->start && d->before[r->end] > d->before[r->start + 1])
 			return true;
 	return false;
 }
@@ -114,13 +120,29 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		al->iv[i->c].hint = 0;
 }
 
-/* Goes through a block from its end. end[v]: where the range that is open for v ends; 0: none is. */
-static void build_block(struct alloc *al, struct ir_block *b, u32 first, u32 *end)
-{
-	u32 pos = first + 2 * b->insns.cnt, v_cnt = al->iv_cnt;
+/* Where the range that is open for a register ends; 0: none is. And which ones are or were open, so that nobody looks at all. */
+struct open_ranges {
+	u32 *end;
+	vreg *touched;
+	u32 touched_cnt;
+};
 
-	for (vreg v = 1; v < v_cnt; v++)
-		end[v] = b->live_out[v / 64] >> (v % 64) & 1 ? pos - 1 : 0;
+static void set_end(struct open_ranges *o, vreg v, u32 pos)
+{
+	if (!o->end[v])
+		o->touched[o->touched_cnt++] = v;
+	o->end[v] = MAX(o->end[v], pos);
+}
+
+/* Goes through a block from its end. */
+static void build_block(struct alloc *al, struct ir_block *b, u32 first, struct open_ranges *o)
+{
+	u32 pos = first + 2 * b->insns.cnt;
+
+	o->touched_cnt = 0;
+	for (u32 w = 0; w < al->f->live_words; w++)
+		for (u64 bits = b->live_out[w]; bits; bits &= bits - 1)
+			set_end(o, al->f->live_vregs[64 * w + __builtin_ctzll(bits)], pos - 1);
 	for (u32 k = b->insns.cnt; k-- > 0;) {
 		const struct ir_insn *i = &b->insns.at[k];
 		vreg uses[8];
@@ -129,60 +151,102 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 first, u32 *en
 		pos -= 2;
 		note_hints(al, i);
 		if (i->d) {
-			add_range(al, i->d, pos + 1, MAX(end[i->d], pos + 1));
-			end[i->d] = 0;
+			add_range(al, i->d, pos + 1, MAX(o->end[i->d], pos + 1));
+			o->end[i->d] = 0;
 		}
 		for (u32 u = 0; u < n; u++)
-			end[uses[u]] = MAX(end[uses[u]], pos);
+			set_end(o, uses[u], pos);
 		/* d = a - b is done as d = a; d -= b: b must outlive the move. */
 		if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
-			end[i->b.r] = MAX(end[i->b.r], pos + 1);
+			set_end(o, i->b.r, pos + 1);
 		/* The old value replaces the operand in its register: the address must not be there. */
 		if (i->op == IR_FETCH_ADD && i->a)
-			end[i->a] = MAX(end[i->a], pos + 1);
+			set_end(o, i->a, pos + 1);
 	}
 	/* what lives on from before is there before the first instruction reads anything */
-	for (vreg v = 1; v < v_cnt; v++)
-		if (end[v])
-			add_range(al, v, first - 1, end[v]);
+	for (u32 n = 0; n < o->touched_cnt; n++) {
+		vreg v = o->touched[n];
+
+		if (o->end[v])
+			add_range(al, v, first - 1, o->end[v]);
+		o->end[v] = 0;
+	}
+}
+
+static bool destroys_all(const struct ir_insn *i)
+{
+	return i->op == IR_CALL;
+}
+
+static bool destroys_r0(const struct ir_insn *i)
+{
+	return i->op == IR_CMPXCHG;
+}
+
+/* Forbids registers to all that live across instructions of a kind. */
+static void forbid(struct alloc *al, u32 pos_cnt, bool (*is_kind)(const struct ir_insn *), u16 destroyed)
+{
+	struct destroyers d = { arena_alloc(al->f->arena, (pos_cnt + 2) * sizeof(*d.before)) };
+	u32 pos = FIRST_POS, cnt = 0;
+
+	vec_for(b, &al->f->blocks) {
+		vec_for(i, &(*b)->insns) {
+			d.before[pos] = cnt;
+			cnt += is_kind(i);
+			d.before[pos + 1] = cnt;
+			pos += 2;
+		}
+	}
+	d.before[pos] = d.before[pos + 1] = cnt;
+	if (!cnt)
+		return;
+	for (u32 v = 1; v < al->iv_cnt; v++)
+		if (is_destroyed(&al->iv[v], &d))
+			al->iv[v].forbidden |= destroyed;
+}
+
+/* How often registers can be touched in one block. */
+static u32 touched_max(const struct alloc *al)
+{
+	u32 most = 0;
+
+	vec_for(b, &al->f->blocks)
+		most = MAX(most, (*b)->insns.cnt);
+	return al->iv_cnt + most;
 }
 
 static void build_intervals(struct alloc *al)
 {
 	struct ir_func *f = al->f;
-	u32 pos = FIRST_POS, *end;
+	u32 pos = FIRST_POS;
+	struct open_ranges open;
 
 	al->iv_cnt = f->vreg_cnt + 1;
 	al->iv = arena_alloc(f->arena, al->iv_cnt * sizeof(*al->iv));
-	end = arena_alloc(f->arena, al->iv_cnt * sizeof(*end));
+	open.end = arena_alloc(f->arena, al->iv_cnt * sizeof(*open.end));
+	/* A register can be opened again behind its definition: once more for each. */
+	open.touched = arena_alloc(f->arena, touched_max(al) * sizeof(*open.touched));
 	for (u32 v = 0; v < al->iv_cnt; v++)
 		al->iv[v] = (struct interval){ .start = UINT32_MAX, .hint = -1, .reg = NO_REG };
 	ir_liveness(f);
 	vec_for(b, &f->blocks) {
-		build_block(al, *b, pos, end);
+		build_block(al, *b, pos, &open);
 		pos += 2 * (*b)->insns.cnt;
 	}
 	/* What is destroyed on the way. */
-	pos = FIRST_POS;
+	forbid(al, pos, destroys_all, CALLER_SAVED);
+	forbid(al, pos, destroys_r0, 1);
 	vec_for(pb, &f->blocks) {
 		vec_for(i, &(*pb)->insns) {
 			/* the arguments behind this one are still in their registers */
 			if (i->op == IR_ARG)
 				al->iv[i->d].forbidden |= 0x3f & ~((1u << (i->index + 2)) - 1);
-			if (i->op == IR_CALL || i->op == IR_CMPXCHG) {
-				u16 destroyed = i->op == IR_CMPXCHG ? 1 : CALLER_SAVED;
-
-				for (u32 v = 1; v < al->iv_cnt; v++)
-					if (al->iv[v].start < pos && pos < al->iv[v].end && is_live_inside(&al->iv[v], pos))
-						al->iv[v].forbidden |= destroyed;
-				/* address and new value are read after r0 was set up */
-				if (i->op == IR_CMPXCHG) {
-					if (i->a)
-						al->iv[i->a].forbidden |= 1;
-					al->iv[i->b.r].forbidden |= 1;
-				}
+			/* address and new value are read after r0 was set up */
+			if (i->op == IR_CMPXCHG) {
+				if (i->a)
+					al->iv[i->a].forbidden |= 1;
+				al->iv[i->b.r].forbidden |= 1;
 			}
-			pos += 2;
 		}
 	}
 	for (u32 v = 1; v < al->iv_cnt; v++)

@@ -64,7 +64,7 @@ struct ir_block {
 	vec(struct ir_insn) insns;
 	/* analysis */
 	u32 order;          /* position in the layout */
-	u64 *live_in, *live_out;
+	u64 *live_in, *live_out; /* bit n: ir_func.live_vregs[n] */
 };
 
 enum slot_place { SLOT_ANYWHERE, SLOT_ON_STACK, SLOT_IN_SCRATCH };
@@ -85,6 +85,8 @@ struct ir_func {
 	const char *name;
 	vec(struct ir_block *) blocks;
 	u32 vreg_cnt; /* registers are 1…vreg_cnt */
+	vreg *live_vregs; /* those that live across the border of a block; see ir_liveness() */
+	u32 live_cnt, live_words;
 	struct ir_func *main; /* itself, or what it is a subprogram of */
 	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
 	bool is_used; /* frame_layout(): something refers to it */
@@ -150,7 +152,7 @@ const char *ir_verify(const struct ir_func *f);
 
 /* Passes */
 void ir_simplify(struct ir_func *f); /* constants, copies, dead code, jumps */
-void ir_liveness(struct ir_func *f); /* fills live_in, live_out: bitsets over vregs */
+void ir_liveness(struct ir_func *f); /* fills live_in and live_out of the blocks, and live_vregs */
 void ir_drop_unreachable(struct ir_func *f);
 
 enum ir_cond ir_cond_negate(enum ir_cond c);
