@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,10 +100,38 @@ int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 
 	return 0;
 }
 
+/* Closing a perf event, or the trampoline of a function, waits until all CPUs have passed a quiet point: tens of milliseconds, each. Those who
+ * wait at the same time wait for the same. */
+enum { CLOSERS = 64 };
+
+struct closing {
+	const int *fds;
+	u32 cnt, next;
+};
+
+static void *close_some(void *arg)
+{
+	struct closing *c = arg;
+	u32 i;
+
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->cnt)
+		close(c->fds[c->cnt - 1 - i]);
+	return NULL;
+}
+
 void probe_undo(struct attach_ctx *ctx, u32 cnt)
 {
-	while (ctx->fds.cnt > cnt)
-		close(ctx->fds.at[--ctx->fds.cnt]);
+	struct closing c = { ctx->fds.at + cnt, ctx->fds.cnt - cnt, 0 };
+	u32 wanted = c.cnt > 2 ? MIN(c.cnt - 1, CLOSERS) : 0, started = 0;
+	pthread_t threads[CLOSERS];
+
+	/* One that cannot be started is no harm: the others, and we, do its work. */
+	while (started < wanted && !pthread_create(&threads[started], NULL, close_some, &c))
+		started++;
+	close_some(&c);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	ctx->fds.cnt = cnt;
 }
 
 void probe_detach(struct attach_ctx *ctx)

@@ -22,6 +22,7 @@
 #include "run/symbols.h"
 
 #define OUT_BUF_SZ (64 << 10)
+#define PROGRESS_AFTER_NS 1000000000ull
 #define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
 
 /* Descriptors of one program, and what they tell at the end. */
@@ -34,6 +35,8 @@ struct run {
 	struct session s;
 	const struct session_opts *opts;
 	struct attach_ctx attach;
+	u64 attach_ns;       /* when attaching began */
+	bool shows_progress;
 	vec(struct attached) attached; /* in the order of attach.fds */
 	FILE *own_file;  /* -o */
 	u32 diag_seen;   /* messages of the diag that were printed, or are not ours */
@@ -223,6 +226,25 @@ static void raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &lim); /* if not: attaching says what is missing */
 }
 
+/* On a terminal, when it takes longer than one likes to wait without a word. */
+static void show_progress(struct run *r, u32 done)
+{
+	u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (r->opts->quiet || now - r->attach_ns < PROGRESS_AFTER_NS || !isatty(fileno(r->s.out.err)))
+		return;
+	fprintf(r->s.out.err, "\rAttaching: %u of %u", done, r->s.image->progs.cnt);
+	fflush(r->s.out.err);
+	r->shows_progress = true;
+}
+
+static void hide_progress(struct run *r)
+{
+	if (r->shows_progress)
+		fputs("\r\033[K", r->s.out.err);
+	r->shows_progress = false;
+}
+
 /* Attaches unit i if it is one of those. Adds to *cnt. */
 static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 {
@@ -241,6 +263,10 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 	before = r->attach.fds.cnt;
 	n = u->provider->attach(&r->attach, u, fd);
 	vec_push(&r->attached, (struct attached){ i, r->attach.fds.cnt - before });
+	if (r->diag_seen == r->s.c->diag->msgs.cnt)
+		show_progress(r, r->attached.cnt);
+	else
+		hide_progress(r);
 	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
 		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
 	print_new_messages(r);
@@ -256,6 +282,7 @@ static bool attach_all(struct run *r, u32 *cnt)
 {
 	u32 prog_cnt = r->s.image->progs.cnt;
 
+	r->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	*cnt = 0;
 	if (r->s.c->sites.cnt > MANY_SITES)
 		raise_fd_limit();
@@ -265,6 +292,7 @@ static bool attach_all(struct run *r, u32 *cnt)
 	for (u32 i = 0; i < prog_cnt; i++)
 		if (!attach_one(r, i, false, cnt))
 			return false;
+	hide_progress(r);
 	for (u32 i = 0; i < prog_cnt; i++)
 		if (flags_of(r, i) & PROV_SELF)
 			*cnt += r->s.image->progs.at[i].unit->site_cnt;
