@@ -164,7 +164,7 @@ struct dbg {
 	vec(struct die_ref) refs;
 	struct dbg_map funcs;      /* entry → struct dbg_func */
 	struct dbg_map types;      /* die_key() → struct type */
-	struct smap names;         /* "keyword name" → struct type */
+	struct smap names;         /* "preferred-unit keyword name" → struct type */
 	struct unit *prefer;       /* where names are looked for first */
 	u32 depth;
 	u64 list_left;             /* entries of range and location lists that may still be read */

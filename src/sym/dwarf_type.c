@@ -535,7 +535,7 @@ static const struct type *source_find(struct type_source *src, const char *keywo
 {
 	struct dbg *d = of(src);
 	struct search s = { .keyword = keyword, .name = str_starts(name, "::") ? name + 2 : name };
-	const char *key = arena_printf(&d->arena, "%s %s", keyword, name);
+	const char *key = arena_printf(&d->arena, "%llx %s %s", d->prefer ? (unsigned long long)d->prefer->off : 0, keyword, name);
 	const struct type *t = smap_get(&d->names, key);
 
 	if (!t) {

@@ -529,13 +529,20 @@ static void test_declared(void)
 	const struct type *t;
 	const struct dbg_func *f;
 
-	write_file("src/d1.c", "struct far; int use(struct far *f) { return f != 0; } int main(void) { return use(0); }");
-	write_file("src/d2.c", "struct far { int x; struct far *next; } far_one;");
+	write_file("src/d1.c", "struct far; int use(struct far *f) { return f != 0; } struct same { int a; } s1; int main(void) { return use(0); }");
+	write_file("src/d2.c", "struct far { int x; struct far *next; } far_one; struct same { long a, b; } s2; int use2(void) { return 1; }");
 	CHECK(sh("cc -g -o declared src/d1.c src/d2.c"));
 	d = open_both("declared", &e);
 	f = dbg_func_at(d, sym_elf_find(e, "use")->addr, "use");
 	t = f && f->param_cnt == 1 && f->params[0].type->kind == T_POINTER ? type_complete(f->params[0].type->elem) : &type_void;
 	CHECK(t->kind == T_STRUCT && t->size == 16 && t->member_cnt == 2 && str_eq(t->members[1].name, "next"));
+	/* One name, two structs: that of the unit which is probed */
+	for (u32 i = 0; i < 2; i++) {
+		struct type_source *src = dbg_types(d, sym_elf_find(e, i ? "use" : "use2")->addr);
+
+		t = src->find(src, "struct", "same");
+		CHECK(t && t->size == (i ? 4 : 16));
+	}
 	/* The same in a debug file of its own */
 	CHECK(sh("objcopy --only-keep-debug declared declared.debug && objcopy --strip-all --add-gnu-debuglink=declared.debug declared decl2"));
 	dbg_close(d);
