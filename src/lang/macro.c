@@ -177,6 +177,22 @@ static void declare_return(struct expansion *n, struct stmt *s)
 	}
 }
 
+/* Whether the break or continue at this place is in no loop of the block's own. */
+static bool leaves_loop(const struct block *b, struct span at)
+{
+	for (u32 i = 0; b && i < b->cnt; i++) {
+		const struct stmt *s = b->stmts[i];
+
+		if ((s->kind == S_BREAK || s->kind == S_CONTINUE) && s->span.begin == at.begin && s->span.src == at.src)
+			return true;
+		if (s->kind == S_IF && (leaves_loop(s->if_.yes, at) || leaves_loop(s->if_.no, at)))
+			return true;
+		if (s->kind == S_BLOCK && leaves_loop(s->block, at))
+			return true;
+	}
+	return false;
+}
+
 static void declare(struct stmt *s, void *arg)
 {
 	struct expansion *n = arg;
@@ -192,7 +208,7 @@ static void declare(struct stmt *s, void *arg)
 		declare_return(n, s);
 		break;
 	case S_BREAK: case S_CONTINUE:
-		if (n->m->is_fn)
+		if (n->m->is_fn || !leaves_loop(n->m->body, s->span))
 			break;
 		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot leave a loop");
 		break;
