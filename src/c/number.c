@@ -82,6 +82,23 @@ s64 cchar_value(const char *s, u32 len)
 	return cnt == 1 ? (s8)v : (s32)v;
 }
 
+u32 cprecedence(u32 op)
+{
+	switch (op) {
+	case '*': case '/': case '%': return 10;
+	case '+': case '-': return 9;
+	case COP_SHL: case COP_SHR: return 8;
+	case '<': case '>': case COP_LE: case COP_GE: return 7;
+	case COP_EQ: case COP_NE: return 6;
+	case '&': return 5;
+	case '^': return 4;
+	case '|': return 3;
+	case COP_ANDAND: return 2;
+	case COP_OROR: return 1;
+	}
+	return 0;
+}
+
 s64 cbinary(u32 op, s64 a, s64 b, bool is_unsigned)
 {
 	u64 x = a, y = b;

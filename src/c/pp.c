@@ -994,32 +994,13 @@ static struct num eval_unary(struct eval *e)
 	return r;
 }
 
-static u32 precedence(const struct ctok *t)
-{
-	if (t->kind != CTOK_PUNCT)
-		return 0;
-	switch (t->op) {
-	case '*': case '/': case '%': return 10;
-	case '+': case '-': return 9;
-	case COP_SHL: case COP_SHR: return 8;
-	case '<': case '>': case COP_LE: case COP_GE: return 7;
-	case COP_EQ: case COP_NE: return 6;
-	case '&': return 5;
-	case '^': return 4;
-	case '|': return 3;
-	case COP_ANDAND: return 2;
-	case COP_OROR: return 1;
-	}
-	return 0;
-}
-
 static struct num eval_binary(struct eval *e, u32 min)
 {
 	struct num l = eval_unary(e);
 
 	while (e->at < e->cnt && !e->is_bad) {
 		const struct ctok *op = &e->t[e->at];
-		u32 prec = precedence(op);
+		u32 prec = op->kind == CTOK_PUNCT ? cprecedence(op->op) : 0;
 		struct num r;
 
 		if (!prec || prec < min)

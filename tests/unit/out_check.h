@@ -5,19 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "run/session.h"
-
-static int passed, failed;
-
-#define CHECK(cond) \
-	do { \
-		if (cond) { \
-			passed++; \
-		} else { \
-			failed++; \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-		} \
-	} while (0)
 
 #define CHECK_TEXT(got, want) check_text(__FILE__, __LINE__, got, want)
 
@@ -60,8 +49,7 @@ static inline void world_init(void)
 static inline int world_end(void)
 {
 	arena_release(&arena);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }
 
 /* A small JSON checker: RFC 8259, one value, UTF-8 checked for bytes that cannot occur. */

@@ -4,22 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "c/header.h"
 #include "kern/ctype.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond, ...)                                                                                               \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: ", __FILE__, __LINE__);                                                         \
-			printf(__VA_ARGS__);                                                                           \
-			printf("\n");                                                                                  \
-		}                                                                                                      \
-	} while (0)
 
 /* ---- the preprocessor: text in, text out ---- */
 
@@ -92,6 +79,7 @@ static void test_texts(void)
 #pragma GCC diagnostic ignored "-Wattributes"
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wsign-compare"
 
 #define ALL                                                                                                            \
 	typedef unsigned int uns;                                                                                      \
@@ -318,6 +306,5 @@ int main(void)
 	test_layouts();
 	test_macros();
 	test_wrong();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
+	return check_end();
 }

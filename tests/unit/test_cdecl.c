@@ -3,19 +3,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "check.h"
 #include "lang/compile.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                    \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                              \
-		}                                                                                                      \
-	} while (0)
 
 static struct arena arena;
 static struct diag diag;
@@ -226,6 +215,5 @@ int main(void)
 	test_layouts();
 	test_forward();
 	test_errors();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

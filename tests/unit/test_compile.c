@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "base/io.h"
 #include "kern/btf.h"
 #include "run/session.h"
 #include "vm/vm.h"
 
-static u32 passed, failed;
 static struct type_source *types;
 
 static void check_text(int line, const char *script, const char *got, const char *want)
@@ -377,6 +377,5 @@ int main(void)
 	} else {
 		printf("skipped: no types: SONDE_FIXTURE_BTF is not set (tests/quick sets it)\n");
 	}
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

@@ -6,21 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "base/base.h"
 #include "sym/insn.h"
 #include "sym/ldcache.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                     \
-	do {                                                                                                            \
-		if (cond) {                                                                                             \
-			passed++;                                                                                       \
-		} else {                                                                                                \
-			failed++;                                                                                       \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                               \
-		}                                                                                                       \
-	} while (0)
 
 #if defined(__x86_64__)
 
@@ -204,8 +193,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		compare(argv[i], "");
 	free(libc);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }
 
 #else

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "bpf/btfgen.h"
 #include "kern/btf.h"
 #include "kern/btfraw.h"
@@ -18,17 +19,6 @@
 #include "probe/provider.h"
 #include "run/object.h"
 
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                    \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond);                                      \
-		}                                                                                                      \
-	} while (0)
 #define CHECK_STR(a, b)                                                                                                \
 	do {                                                                                                           \
 		const char *a_ = (a);                                                                                  \
@@ -986,6 +976,5 @@ int main(void)
 		printf("skipped: objects in the kernel: %s\n", d.msgs.at[0].text);
 	}
 	arena_release(&arena);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

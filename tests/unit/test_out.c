@@ -4,6 +4,8 @@
 #include "out/hist.h"
 #include "out/tseries.h"
 #include "out/value.h"
+#include <time.h>
+
 #include "out_check.h"
 #include "run/agg.h"
 

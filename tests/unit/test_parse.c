@@ -9,22 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "check.h"
 #include "base/io.h"
 #include "lang/compile.h"
 #include "lang/fmt.h"
 #include "lang/lex.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                    \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                              \
-		}                                                                                                      \
-	} while (0)
 
 static void check_text(const char *what, const char *got, const char *want)
 {
@@ -1282,6 +1271,5 @@ int main(int argc, char **argv)
 		test_formats();
 		test_mutations(25000);
 	}
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

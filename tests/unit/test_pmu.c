@@ -5,22 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "kern/pmu.h"
 
-static int passed, failed;
-
-#define CHECK(cond) check(cond, #cond, __LINE__)
-#define CHECK_TEXT(got, want) check(str_eq(got, want), got, __LINE__)
-
-static void check(bool ok, const char *what, int line)
-{
-	if (ok)
-		passed++;
-	else
-		failed++;
-	if (!ok)
-		printf("test_pmu.c:%d: %s\n", line, what);
-}
+#define CHECK_TEXT(got, want) CHECK(str_eq(got, want), "%s", got)
 
 static char root[] = "/tmp/sonde-pmu-XXXXXX";
 
@@ -114,6 +102,5 @@ int main(void)
 	cmd = xasprintf("rm -r %s", root);
 	CHECK(!system(cmd));
 	free(cmd);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

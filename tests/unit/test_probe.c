@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "base/io.h"
 #include "kern/tracefs.h"
 #include "probe/abi.h"
@@ -17,18 +18,6 @@
 #include "probe/syscall.h"
 #include "sym/elf.h"
 #include "sym/ldcache.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                     \
-	do {                                                                                                            \
-		if (cond) {                                                                                             \
-			passed++;                                                                                       \
-		} else {                                                                                                \
-			failed++;                                                                                       \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                               \
-		}                                                                                                       \
-	} while (0)
 
 #define CHECK_TEXT(got, want) check_text(__LINE__, got, want)
 
@@ -979,6 +968,5 @@ int main(void)
 	test_tracepoints();
 	test_list();
 	unlink(elf_path);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
+	return check_end();
 }

@@ -2,20 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "base/io.h"
 #include "cli/type_query.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                    \
-	do {                                                                                                           \
-		if (cond) {                                                                                            \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                              \
-		}                                                                                                      \
-	} while (0)
 
 static u64 seed = 1;
 
@@ -90,6 +79,5 @@ int main(void)
 		free(bad);
 	}
 	free(good);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
+	return check_end();
 }

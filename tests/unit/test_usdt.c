@@ -5,23 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "../programs/sdt.h"
 #include "base/io.h"
 #include "probe/abi.h"
 #include "probe/usdt_note.h"
 #include "sym/objfile.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                     \
-	do {                                                                                                            \
-		if (cond) {                                                                                             \
-			passed++;                                                                                       \
-		} else {                                                                                                \
-			failed++;                                                                                       \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                               \
-		}                                                                                                       \
-	} while (0)
 
 static struct arena arena;
 
@@ -237,6 +226,5 @@ int main(void)
 	test_file();
 	test_broken();
 	arena_release(&arena);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

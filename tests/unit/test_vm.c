@@ -949,6 +949,5 @@ int main(void)
 	test_object();
 	test_garbage();
 	vm_free(vm);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

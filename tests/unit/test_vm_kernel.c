@@ -520,6 +520,5 @@ int main(void)
 		test_map(&defs[i]);
 	test_ring();
 	test_read_str();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_end();
 }

@@ -3,20 +3,9 @@
 
 #include <stdio.h>
 
+#include "check.h"
 #include "kern/uapi.h"
 #include "vm/vm.h"
-
-static u32 passed, failed;
-
-#define CHECK(cond)                                                                                                              \
-	do {                                                                                                                     \
-		if (cond) {                                                                                                      \
-			passed++;                                                                                                \
-		} else {                                                                                                         \
-			failed++;                                                                                                \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);                                          \
-		}                                                                                                                \
-	} while (0)
 
 #define CHECK_EQ(a, b)                                                                                                           \
 	do {                                                                                                                     \
