@@ -211,8 +211,11 @@ bool user_events_can(const struct compile *c, const struct unit *u)
 {
 	if (tracefs_dir() < 0)
 		return false;
-	for (u32 i = 0; i < u->site_cnt; i++)
-		if (strpbrk(c->sites.at[u->site_first + i].target, " \t\n#;\""))
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		const char *path = c->sites.at[u->site_first + i].target;
+
+		if (!path || strpbrk(path, " \t\n#;\"")) /* NULL: --check, not looked up */
 			return false;
+	}
 	return true;
 }
