@@ -15,6 +15,19 @@ static u32 take(u32 *at, u32 size, u32 align)
 	return off;
 }
 
+/* On how few CPUs all of them share one value of a key. */
+enum { SHARING_CPUS = 8 };
+
+/* Where the updates of an aggregation with key go. A value for each CPU is never waited for, but the kernel needs 10 µs and more to allocate one
+ * when a new key comes, and in a burst of new keys fails to; a value in a plain hash map takes a tenth of a microsecond. What is one atomic instruction
+ * goes there, unless so many CPUs might meet at one key that they would wait long for each other. */
+static enum map_storage agg_storage(const struct compile *c, const struct map *m)
+{
+	bool is_one_add = m->val->kind != T_MIN && m->val->kind != T_MAX && m->val->kind != T_TSERIES;
+
+	return is_one_add && !m->decl && c->target->ncpus <= SHARING_CPUS ? MAP_HASH : MAP_HASH_PERCPU;
+}
+
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 {
 	bool is_agg = type_is_agg(m->val);
@@ -22,7 +35,7 @@ static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 	m->flag_off = take(shared, 1, 1);
 	m->max_entries = m->decl ? m->decl->max_entries : c->config.max_map_keys;
 	if (m->has_key) {
-		m->storage = is_agg ? MAP_HASH_PERCPU : MAP_HASH;
+		m->storage = is_agg ? agg_storage(c, m) : MAP_HASH;
 		m->lost_off = take(shared, 8, 8);
 		if (is_agg || type_is_integral(m->val))
 			m->spill_off = take(shared, ALIGN_UP(m->val->size, 8), 8);

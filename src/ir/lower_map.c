@@ -5,8 +5,8 @@
  *
  * Exactness: ++, += and the aggregations never lose an update. On memory, they are atomic instructions. In a hash map, the element is
  * looked up and changed in place atomically; when it is missing, it is inserted only if still missing (BPF_NOEXIST), and when another
- * CPU was faster, the update goes to the element that it inserted. Aggregations are per CPU, but atomic all the same: an interrupt
- * on the same CPU may update the same slot in between. What does not fit is counted and reported at the end: assignments in a counter
+ * CPU was faster, the update goes to the element that it inserted. Aggregations are atomic even where each CPU has a value of its own: an interrupt
+ * on the same CPU may update it in between. What does not fit is counted and reported at the end: assignments in a counter
  * (map.lost_off); the others in a value of their own that takes all of them (map.spill_off).
  */
 #include "ir/lower.h"
@@ -58,7 +58,7 @@ static void mark_set(struct lower *l, const struct map *m)
 	ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(1));
 }
 
-/* Aggregations: sum over all CPUs, in the kernel. */
+/* Aggregations: their value, in the kernel. */
 
 /* acc = what one CPU's slot contributes. */
 static void fold_cpu(struct lower *l, const struct type *t, vreg slot, vreg acc, vreg acc2)
@@ -126,13 +126,41 @@ static vreg finish_fold(struct lower *l, const struct type *t, vreg acc, vreg ac
 	return d;
 }
 
+/* All CPUs share one value. */
+static vreg read_shared(struct lower *l, const struct map *m, struct mem key)
+{
+	struct ir_block *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg acc = ir_vreg(l->b.f), acc2 = ir_vreg(l->b.f), p;
+	u32 mark;
+
+	ir_mov_to(&l->b, acc, opnd_imm(0));
+	ir_mov_to(&l->b, acc2, opnd_imm(0));
+	p = lower_map_lookup(l, m, key);
+	mark = lower_mark(l);
+	ir_br(&l->b, C_EQ, p, opnd_imm(0), done, found);
+	ir_place(&l->b, found);
+	fold_cpu(l, m->val, p, acc, acc2);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return finish_fold(l, m->val, acc, acc2);
+}
+
 vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key)
 {
 	const struct data_layout *lay = &l->image->data;
-	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg cpu = ir_vreg(l->b.f), acc = ir_vreg(l->b.f), acc2 = ir_vreg(l->b.f);
+	struct ir_block *loop, *next, *done;
+	vreg cpu, acc, acc2;
 	u32 mark;
 
+	if (m->storage == MAP_HASH)
+		return read_shared(l, m, key);
+	loop = ir_block_new(l->b.f);
+	next = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	cpu = ir_vreg(l->b.f);
+	acc = ir_vreg(l->b.f);
+	acc2 = ir_vreg(l->b.f);
 	ir_mov_to(&l->b, cpu, opnd_imm(0));
 	ir_mov_to(&l->b, acc, opnd_imm(0));
 	ir_mov_to(&l->b, acc2, opnd_imm(0));
