@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 static const struct fn_family *const families[] = {
-	&fn_builtins, &fn_output, &fn_maps, &fn_aggregations, &fn_memory, &fn_stacks, &fn_system,
+	&fn_builtins, &fn_comm, &fn_output, &fn_maps, &fn_aggregations, &fn_memory, &fn_stacks, &fn_system,
 	&fn_strings, &fn_net, &fn_tasks, &fn_meta, &fn_params, &fn_typed, &fn_packets,
 };
 

@@ -184,33 +184,6 @@ static struct val lower_jiffies(struct lower *l, struct expr *e, const struct me
 	return val_reg(ir_call(&l->b, HELPER_jiffies64, NULL, 0));
 }
 
-static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *dst)
-{
-	static const char what;
-	u32 slot = lower_known(l, &what, 0);
-	struct mem m;
-
-	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
-	 * kernels before 6.3 leave those behind the name's end as they were. */
-	bool is_padded = l->c->target->features >> KF_COMM_PADDED & 1;
-
-	if (dst && !slot) {
-		if (l->zero_tails && !is_padded)
-			lower_zero(l, *dst, 16);
-		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
-		return val_mem(*dst);
-	}
-	if (!slot) {
-		slot = ir_slot_new(l->b.f, 16, 8) + 1;
-		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
-		if (!is_padded)
-			lower_zero(l, m, 16);
-		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
-		lower_know(l, &what, 0, slot);
-	}
-	return val_mem((struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) });
-}
-
 static void check_curtask(struct check *k, struct expr *e)
 {
 	struct type_source *src = compile_types(k->c);
@@ -474,7 +447,6 @@ static const struct fn rows[] = {
 	{ "ncpus", "() uint64", "how many processors the machine can have", "begin { @ = ncpus }", FN_WORD | FN_PURE, .lower = lower_ncpus },
 	{ "numaid", "() uint64", "number of the NUMA node", "begin { @ = numaid }", FN_WORD | FN_PURE, .lower = lower_numaid },
 	{ "jiffies", "() uint64", "the kernel's tick counter", "begin { @ = jiffies }", FN_WORD, .lower = lower_jiffies },
-	{ "comm", "() string[16]", "name of the current thread", "begin { @[comm] = count() }", FN_WORD | FN_PURE, .lower = lower_comm },
 	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask, lower_curtask },
 	{ "rand", "() uint64", "a random number of 32 bits", "begin { @ = rand % 6 }", FN_WORD, .lower = lower_rand },
 	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },

@@ -12,7 +12,7 @@ struct fn_family {
 
 #define FN_FAMILY(name, table) const struct fn_family name = { table, sizeof(table) / sizeof((table)[0]) }
 
-extern const struct fn_family fn_builtins, fn_output, fn_maps, fn_aggregations, fn_memory, fn_stacks, fn_system;
+extern const struct fn_family fn_builtins, fn_comm, fn_output, fn_maps, fn_aggregations, fn_memory, fn_stacks, fn_system;
 extern const struct fn_family fn_strings, fn_net, fn_tasks, fn_meta, fn_params, fn_typed, fn_packets;
 
 /* The clock that a call of nsecs() reads; CLOCK_NONE if e is no such call. */

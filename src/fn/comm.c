@@ -1,0 +1,178 @@
+/* comm: names of threads. That of the current one comes from a helper; that of any other is found as the kernel finds it. */
+#include "fn/family.h"
+#include "ir/lower.h"
+#include "kern/feature.h"
+#include "kern/uapi.h"
+#include "lang/check.h"
+
+static struct val lower_current(struct lower *l, const struct mem *dst)
+{
+	static const char what;
+	u32 slot = lower_known(l, &what, 0);
+	struct mem m;
+
+	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
+	 * kernels before 6.3 leave those behind the name's end as they were. */
+	bool is_padded = l->c->target->features >> KF_COMM_PADDED & 1;
+
+	if (dst && !slot) {
+		if (l->zero_tails && !is_padded)
+			lower_zero(l, *dst, 16);
+		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
+		return val_mem(*dst);
+	}
+	if (!slot) {
+		slot = ir_slot_new(l->b.f, 16, 8) + 1;
+		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
+		if (!is_padded)
+			lower_zero(l, m, 16);
+		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
+		lower_know(l, &what, 0, slot);
+	}
+	return val_mem((struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) });
+}
+
+/* comm(pid). The kernel has a function for programs that gives the task of a number (bpf_task_from_pid), but since 6.2 only, and for few types
+ * of programs. Its table of numbers is a tree of nodes that can be read from everywhere: from the root, take the slot that the number's next bits
+ * tell, until there is no node any more but a struct pid. What is read may change meanwhile; memory is not given to others while a
+ * program runs, and the task found must have the number that was asked for. */
+
+#define NODE_MARK 2      /* low bits of a slot that leads to another node */
+#define PID_BITS 22      /* of the largest number that a thread can have */
+
+/* Where things are: offsets in bytes. */
+struct pid_table {
+	u32 thread_pid, task_pid, task_comm, task_link; /* of a task; task_link: how its struct pid refers to it */
+	u32 first_ns;         /* struct pid: the initial namespace, to which every number belongs */
+	u32 first_task;       /* struct pid */
+	u32 root;             /* struct pid_namespace */
+	u32 shift, slots;     /* struct xa_node */
+	u32 slot_bits;
+};
+
+/* The offset of a member of a member …; false if the kernel has none of these names. */
+static bool find(struct type_source *src, const char *name, const char *const path[], u32 *off, const struct type **type)
+{
+	const struct type *t = src->find(src, "struct", name);
+	const struct member *m;
+	u32 at;
+
+	*off = 0;
+	for (; *path; path++) {
+		while (t && t->kind == T_ARRAY)
+			t = t->elem;
+		m = t && t->kind == T_STRUCT ? type_member(t, *path, &at) : NULL;
+		if (!m)
+			return false;
+		*off += at;
+		t = m->type;
+	}
+	if (type)
+		*type = t;
+	return true;
+}
+
+#define PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static bool find_table(struct type_source *src, struct pid_table *t)
+{
+	const struct type *slots;
+
+	if (!src || !find(src, "task_struct", PATH("thread_pid"), &t->thread_pid, NULL) ||
+	    !find(src, "task_struct", PATH("pid"), &t->task_pid, NULL) || !find(src, "task_struct", PATH("comm"), &t->task_comm, NULL) ||
+	    !find(src, "task_struct", PATH("pid_links"), &t->task_link, NULL) || !find(src, "pid", PATH("numbers", "ns"), &t->first_ns, NULL) ||
+	    !find(src, "pid", PATH("tasks", "first"), &t->first_task, NULL) ||
+	    !find(src, "pid_namespace", PATH("idr", "idr_rt", "xa_head"), &t->root, NULL) ||
+	    !find(src, "xa_node", PATH("shift"), &t->shift, NULL) || !find(src, "xa_node", PATH("slots"), &t->slots, &slots))
+		return false;
+	t->slot_bits = slots->kind == T_ARRAY ? __builtin_ctz(slots->cnt) : 0;
+	return t->slot_bits != 0;
+}
+
+static void check_comm(struct check *k, struct expr *e)
+{
+	struct pid_table *t;
+
+	e->type = &type_comm;
+	if (!e->call.arg_cnt)
+		return;
+	t = arena_new(check_arena(k), struct pid_table);
+	e->call.note = t;
+	if (find_table(k->c->target->types, t))
+		return;
+	check_fail(k, e, E_KERNEL_FEATURE, "comm(pid) needs the kernel's types (BTF), which %s",
+		   k->c->target->types ? "have no table of processes as this version knows it" : "are not there");
+	if (!k->c->target->types)
+		diag_hint(k->c->diag, "the kernel must be built with CONFIG_DEBUG_INFO_BTF");
+}
+
+/* Eight bytes, or fewer, of the kernel's; 0 if they cannot be read. */
+static vreg peek(struct lower *l, vreg at, u32 off, u32 size, struct mem tmp)
+{
+	ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, tmp)), opnd_imm(size), opnd_reg(ir_alu(&l->b, IR_ADD, at, opnd_imm(off))));
+	return ir_load(&l->b, tmp.base, tmp.off, size);
+}
+
+/* Goes on if the condition holds, else to `none`. */
+static void only_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b, struct ir_block *none)
+{
+	struct ir_block *next = ir_block_new(l->b.f);
+
+	ir_br(&l->b, cond, a, b, next, none);
+	ir_place(&l->b, next);
+}
+
+static struct val lower_of_pid(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	const struct pid_table *t = e->call.note;
+	struct ir_block *none = ir_block_new(l->b.f), *found = ir_block_new(l->b.f), *next;
+	struct mem tmp = lower_temp(l, 8, 8), m = dst ? *dst : lower_temp(l, 16, 8);
+	vreg pid = ir_ext(&l->b, IR_ZEXT, lower_reg(l, e->call.args[0]), 4), at = ir_vreg(l->b.f), shift, index;
+	u32 mask = (1u << t->slot_bits) - 1, mark = lower_mark(l);
+
+	lower_zero(l, m, 16);
+	ir_mov_to(&l->b, at, opnd_reg(ir_call(&l->b, HELPER_get_current_task, NULL, 0)));
+	ir_mov_to(&l->b, at, opnd_reg(peek(l, at, t->thread_pid, 8, tmp)));
+	ir_mov_to(&l->b, at, opnd_reg(peek(l, at, t->first_ns, 8, tmp)));
+	ir_mov_to(&l->b, at, opnd_reg(peek(l, at, t->root, 8, tmp)));
+	for (u32 depth = 0; depth * t->slot_bits < PID_BITS; depth++) {
+		next = ir_block_new(l->b.f);
+		ir_br(&l->b, C_EQ, ir_alu(&l->b, IR_AND, at, opnd_imm(3)), opnd_imm(NODE_MARK), next, found);
+		ir_place(&l->b, next);
+		ir_alu_to(&l->b, IR_SUB, at, at, opnd_imm(NODE_MARK));
+		/* A sane shift is less than 64; the verifier wants to see it. */
+		shift = ir_alu(&l->b, IR_AND, peek(l, at, t->shift, 1, tmp), opnd_imm(63));
+		index = ir_alu(&l->b, IR_SHR, pid, opnd_reg(shift));
+		if (depth)
+			index = ir_alu(&l->b, IR_AND, index, opnd_imm(mask));
+		else
+			only_if(l, C_ULE, index, opnd_imm(mask), none); /* the tree is only as high as its largest number needs */
+		ir_alu_to(&l->b, IR_ADD, at, at, opnd_reg(ir_alu(&l->b, IR_SHL, index, opnd_imm(3))));
+		ir_mov_to(&l->b, at, opnd_reg(peek(l, at, t->slots, 8, tmp)));
+	}
+	ir_jmp(&l->b, found);
+	ir_place(&l->b, found);
+	only_if(l, C_NE, at, opnd_imm(0), none);
+	only_if(l, C_EQ, ir_alu(&l->b, IR_AND, at, opnd_imm(3)), opnd_imm(0), none);
+	ir_mov_to(&l->b, at, opnd_reg(peek(l, at, t->first_task, 8, tmp)));
+	only_if(l, C_NE, at, opnd_imm(0), none);
+	ir_alu_to(&l->b, IR_SUB, at, at, opnd_imm(t->task_link));
+	only_if(l, C_EQ, peek(l, at, t->task_pid, 4, tmp), opnd_reg(pid), none);
+	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, m)), opnd_imm(16),
+		   opnd_reg(ir_alu(&l->b, IR_ADD, at, opnd_imm(t->task_comm))));
+	ir_jmp(&l->b, none);
+	ir_place(&l->b, none);
+	lower_forget(l, mark);
+	return val_mem(m);
+}
+
+static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	return e->call.arg_cnt ? lower_of_pid(l, e, dst) : lower_current(l, dst);
+}
+
+static const struct fn rows[] = {
+	{ "comm", "(?int tid) string[16]", "name of the current thread, or of the one with this ID in the initial PID namespace; empty if there is none", "begin { @[comm] = count(); print(comm(1)) }", FN_WORD, check_comm, lower_comm },
+};
+
+FN_FAMILY(fn_comm, rows);
