@@ -8,7 +8,8 @@ struct arena_chunk {
 	max_align_t mem[];
 };
 
-#define CHUNK_SZ (64 * 1024 - sizeof(struct arena_chunk))
+/* Chunks grow with the arena: memory that a small script does not need is not touched. */
+enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 64 << 10 };
 
 void arena_init(struct arena *a)
 {
@@ -32,9 +33,12 @@ void *arena_alloc(struct arena *a, size_t sz)
 
 	sz = ALIGN_UP(sz ? sz : 1, _Alignof(max_align_t));
 	if ((size_t)(a->end - a->at) < sz) {
-		size_t mem_sz = MAX(sz, CHUNK_SZ);
-		struct arena_chunk *c = xzalloc(sizeof(*c) + mem_sz);
+		size_t mem_sz;
+		struct arena_chunk *c;
 
+		a->chunk_sz = a->chunk_sz ? MIN(2 * a->chunk_sz, CHUNK_MAX) : CHUNK_MIN;
+		mem_sz = MAX(sz, a->chunk_sz - sizeof(*c));
+		c = xzalloc(sizeof(*c) + mem_sz);
 		c->next = a->chunk;
 		a->chunk = c;
 		a->at = (char *)c->mem;

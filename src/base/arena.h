@@ -9,6 +9,7 @@ struct arena_chunk;
 struct arena {
 	struct arena_chunk *chunk; /* newest first */
 	char *at, *end;            /* free part of the newest chunk */
+	size_t chunk_sz;           /* of the newest chunk, unless one allocation needs more */
 };
 
 void arena_init(struct arena *a);

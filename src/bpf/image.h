@@ -119,6 +119,8 @@ struct image {
 	u8 *const_data; /* literals and tables: the value of MAP_IDX_CONST */
 	u32 const_sz, const_cap;
 	u32 max_rec_sz;
+	bool sends_often; /* records come from probes that may be hit often, or from loops */
+	u64 rare_sz;      /* what all others send, each place once, in bytes of the ring */
 	bool has_user_addrs; /* values that are named after programs: ustack, usym */
 };
 

@@ -133,6 +133,7 @@ static void describe_machine(const struct cli *cli, struct target *t)
 {
 	machine_target(t, KF_CHEAP);
 	t->features &= ~cli->no_features;
+	t->askable &= ~cli->no_features;
 	t->allow_unsafe = cli->unsafe;
 	t->is_check = cli->check;
 	t->filter_pid = cli->run.pid;

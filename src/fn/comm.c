@@ -13,7 +13,7 @@ static struct val lower_current(struct lower *l, const struct mem *dst)
 
 	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
 	 * kernels before 6.3 leave those behind the name's end as they were. */
-	bool is_padded = l->c->target->features >> KF_COMM_PADDED & 1;
+	bool is_padded = target_has(l->c, KF_COMM_PADDED);
 
 	if (dst && !slot) {
 		if (l->zero_tails && !is_padded)

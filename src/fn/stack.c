@@ -111,7 +111,7 @@ static void take(struct lower *l, const struct walk *w, u32 first)
  * if the instruction is one that begins a frame. */
 static void take_at_entry(struct lower *l, const struct walk *w)
 {
-	bool may_have_it = l->c->target->features >> KF_ENTRY_CALLER & 1;
+	bool may_have_it = target_has(l->c, KF_ENTRY_CALLER);
 	struct ir_block *plain = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *some = ir_block_new(l->b.f), *none = ir_block_new(l->b.f),
 			*other = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
 	struct mem slot = lower_temp(l, 8, 8), sp = { .base = lower_force(l, l->unit->provider->lower_reg(l, abi.sp_off).r), .as = AS_USER };

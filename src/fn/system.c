@@ -100,7 +100,7 @@ static void check_override(struct check *k, struct expr *e)
 		check_fail(k, e, E_NOT_ALLOWED_HERE, "override() can only be used with kprobe probes");
 		return;
 	}
-	if (!(k->c->target->features >> KF_OVERRIDE & 1)) {
+	if (!target_has(k->c, KF_OVERRIDE)) {
 		check_fail(k, e, E_KERNEL_FEATURE, "this kernel cannot override functions");
 		diag_hint(k->c->diag, "it needs CONFIG_BPF_KPROBE_OVERRIDE and CONFIG_FUNCTION_ERROR_INJECTION");
 	}

@@ -9,6 +9,7 @@
 #include "bpf/image.h"
 #include "fn/fn.h"
 #include "kern/uapi.h"
+#include "probe/provider.h"
 
 enum { INLINE_MAX = 64, CTRL_POS_SZ = 8, SMALL_MAX = 64 };
 
@@ -253,6 +254,10 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 	struct ir_block *done = ir_block_new(l->b.f), *full = ir_block_new(l->b.f);
 	u32 id = rec_add(l, r), tail_max = lay_out(l, r, fields, cnt), mark, pin_cnt = r->is_ctrl ? cnt : 0;
 
+	if (l->unit->provider->flags & PROV_RARE && !l->loop_end)
+		l->image->rare_sz += BPF_RINGBUF_HDR_SZ + ALIGN_UP(r->fixed_sz + tail_max, 8);
+	else
+		l->image->sends_often = true;
 	/* What changes something must happen even when the ring is full, and must not leave the program while a record is reserved; what stands
 	 * before it is evaluated before it. */
 	for (u32 i = 0; i < cnt; i++) {

@@ -168,6 +168,11 @@ static s64 cgroup_id(const char *path)
 	return (s64)id;
 }
 
+static bool has_feature(u32 feature)
+{
+	return kern_has((enum kern_feature)feature);
+}
+
 void machine_target(struct target *t, u64 wanted)
 {
 	char *fixture = machine_fixture("cpus");
@@ -177,7 +182,9 @@ void machine_target(struct target *t, u64 wanted)
 		fixture_target(t, fixture);
 	} else {
 		t->ncpus = machine_cpus();
-		t->features = kern_features(wanted);
+		t->features = 0;
+		t->askable = wanted;
+		t->has = has_feature;
 	}
 	t->types = kern_types();
 	t->headers = kern_headers(t->types);

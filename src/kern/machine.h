@@ -3,8 +3,8 @@
 
 #include "lang/compile.h"
 
-/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and the features that are in `wanted`
- * (KF_CHEAP of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
+/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and which features can be asked for: those in
+ * `wanted` (KF_CHEAP of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
 void machine_target(struct target *t, u64 wanted);
 
 /* Tests compile for a made-up machine, so that results do not depend on the one they run on: SONDE_TEST_MACHINE names a directory

@@ -31,7 +31,9 @@ struct header_set {
 /* What the compiler may ask of the machine that the script will run on. Tests use a fixed one (never the machine's own). */
 struct target {
 	u32 ncpus;                 /* possible CPUs */
-	u64 features;              /* bits of enum kern_feature, see kern/feature.h */
+	u64 features;              /* bits of enum kern_feature that it has, see kern/feature.h … */
+	u64 askable;               /* … and of those that has() knows: finding out costs system calls, so nobody asks in vain */
+	bool (*has)(u32 feature);
 	struct type_source *types; /* kernel types; NULL: none */
 	struct header_set *headers; /* NULL: #include reads nothing */
 	/* The address of a kernel symbol, 0 if unknown. NULL: no symbols. */
@@ -163,6 +165,14 @@ struct compile {
 	const char *missing;   /* probes that nothing matched and missing_probes allows, as "kprobe:a, kprobe:b"; NULL: none */
 	struct sbuf *ir_text; /* -d ir: the intermediate code is added here; NULL: not */
 };
+
+/* The machine that is compiled for has it (enum kern_feature). Whoever compiles asks this, not kern_has(): tests compile for a fixed machine. */
+static inline bool target_has(const struct compile *c, u32 feature)
+{
+	const struct target *t = c->target;
+
+	return t->features >> feature & 1 || (t->askable >> feature & 1 && t->has(feature));
+}
 
 /* Each stage returns false when it reported errors; the driver stops there. */
 bool lang_parse(struct compile *c, u32 src);   /* text → script */

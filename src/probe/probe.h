@@ -9,12 +9,6 @@ struct perf_event_attr;
 
 #define KERNEL_ENOTSUPP 524 /* an error number of the kernel's own, which it lets out all the same */
 
-/* The machine that is compiled for has it. Providers ask this, not kern_has(): tests compile for a fixed machine. */
-static inline bool target_has(const struct compile *c, enum kern_feature f)
-{
-	return c->target->features >> f & 1;
-}
-
 /* Whether a wildcard in the attach point's probe type means this one. Those that are listed only when they are named (PROV_LIST_EXPLICIT) are
  * meant if the wildcard leaves nothing else (kret*), and those of user space where a file is named, or with -p. */
 bool provider_is_meant(const struct provider *p, const struct attach_point *ap, u32 filter_pid);

@@ -192,7 +192,7 @@ const struct provider provider_interval = {
 	.spec = "interval:hz|s|ms|us:COUNT or interval:DURATION",
 	.doc = "Runs at a steady rate on one CPU.",
 	.example = "tracepoint:sched:sched_switch { @n = count(); } interval:s:1 { print(@n); clear(@n); }",
-	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT | PROV_RARE,
 	.ctx_struct = "bpf_perf_event_data",
 	.parse = parse,
 	.expand = expand,
