@@ -77,7 +77,12 @@ static void check_path(struct check *k, struct expr *e)
 	u64 size = e->call.arg_cnt > 1 ? e->call.args[1]->num.value : k->max_strlen;
 
 	e->type = &type_error;
-	if (!needs_typed(k, e) || !needs_struct(k, e, e->call.args[0], "path"))
+	if (!(k->unit->provider->flags & PROV_TYPED) || !(k->unit->provider->flags & (PROV_FUNC | PROV_ITER))) {
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "path() can only be used with fentry, fexit and iter probes");
+		diag_hint(k->c->diag, "it takes pointers of known type, which only these probes have");
+		return;
+	}
+	if (!needs_struct(k, e, e->call.args[0], "path"))
 		return;
 	if (!size || size > k->max_strlen) {
 		check_fail(k, e->call.args[1], E_ARG_TYPE, "path() gives 1 to max_strlen (%u) bytes (%lld given)", k->max_strlen, (long long)size);
