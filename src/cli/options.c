@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "kern/feature.h"
 #include "kern/headers.h"
+#include "kern/tracefs.h"
 #include "out/sink.h"
 #include "sym/debugfile.h"
 
@@ -17,7 +18,26 @@ const struct option_info option_table[] = {
 };
 const u32 option_cnt = ARRAY_CNT(option_table);
 
-static const char *const debug_words[] = { "ast", "types", "ir", "bpf" };
+/* Options of bpftrace that are not there, and why. */
+static const struct {
+	const char *name, *hint;
+} elsewhere[] = {
+	{ "dwarf-pid", "it is for dw_ustack, which is not there; ustack follows frame pointers" },
+	{ "emit-elf", "-d bpf prints the programs" },
+	{ "emit-llvm", "LLVM is not used; -d ir prints the intermediate code" },
+	{ "verify-llvm-ir", "LLVM is not used; the intermediate code is verified always" },
+	{ "aot", "scripts are compiled when they start, which takes milliseconds; --check tells whether one compiles" },
+};
+
+/* Stages, and what bpftrace calls those that are alike. */
+static const struct {
+	const char *word;
+	u32 stages;
+} debug_words[] = {
+	{ "ast", DEBUG_AST }, { "types", DEBUG_TYPES }, { "ir", DEBUG_IR }, { "bpf", DEBUG_BPF },
+	{ "parse", DEBUG_AST }, { "codegen", DEBUG_IR }, { "codegen-opt", DEBUG_IR }, { "dis", DEBUG_BPF },
+	{ "all", DEBUG_AST | DEBUG_TYPES | DEBUG_IR | DEBUG_BPF },
+};
 
 static bool parse_stages(const char *text, u32 *stages)
 {
@@ -26,12 +46,12 @@ static bool parse_stages(const char *text, u32 *stages)
 		u32 found = 0;
 
 		for (u32 i = 0; i < ARRAY_CNT(debug_words); i++)
-			if (strlen(debug_words[i]) == n && !strncmp(debug_words[i], text, n))
-				found = 1u << i;
-		if (n == 3 && !strncmp(text, "all", 3))
-			found = DEBUG_AST | DEBUG_TYPES | DEBUG_IR | DEBUG_BPF;
+			if (strlen(debug_words[i].word) == n && !strncmp(debug_words[i].word, text, n))
+				found = debug_words[i].stages;
 		if (!found) {
 			fprintf(stderr, "ERROR: -d takes ast, types, ir, bpf or all, not '%.*s'\n", (int)n, text);
+			if ((n == 8 && !strncmp(text, "verifier", n)) || (n == 6 && !strncmp(text, "libbpf", n)))
+				fputs("HINT: -v shows the verifier's log when it refuses a program\n", stderr);
 			return false;
 		}
 		*stages |= found;
@@ -188,8 +208,16 @@ static int take_option(struct cli *cli, enum option_id id)
 		kern_headers_include(optarg);
 		return -1;
 	case OPT_BTF:
+		if (*optarg == '-')
+			return usage("--btf takes a file; without the option the kernel's own types are used");
 		setenv("SONDE_BTF", optarg, 1);
 		return access(optarg, R_OK) ? cannot_read(optarg) : -1;
+	case OPT_TRACEABLE:
+		tracefs_set_functions(optarg);
+		return access(optarg, R_OK) ? cannot_read(optarg) : -1;
+	case OPT_USE_BTF:
+	case OPT_USDT_FILE:
+		return -1;
 	case OPT_UNSAFE:
 		cli->unsafe = true;
 		return -1;
@@ -268,6 +296,12 @@ static int bad_option(int got, char **argv)
 		return usage(NULL);
 	}
 	fprintf(stderr, "ERROR: there is no option %s\n", word);
+	for (u32 i = 0; i < ARRAY_CNT(elsewhere); i++) {
+		if (strlen(elsewhere[i].name) == strcspn(word + 2, "=") && str_starts(word + 2, elsewhere[i].name)) {
+			fprintf(stderr, "HINT: %s\n", elsewhere[i].hint);
+			return 1;
+		}
+	}
 	for (u32 i = 0; i < option_cnt; i++)
 		names[i] = option_table[i].name;
 	near = nearest_name(word + 2, names, option_cnt);

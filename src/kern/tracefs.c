@@ -212,18 +212,25 @@ static bool function_symbol(void *arg, const struct ksym *sym, char type)
 	return kallsyms_is_text(type) ? f->fn(f->arg, sym->name, sym->module) : true;
 }
 
+static const char *functions_path;
+
+void tracefs_set_functions(const char *path)
+{
+	functions_path = path;
+}
+
 int tracefs_each_function(tracefs_function_fn fn, void *arg)
 {
 	struct functions_arg f = { fn, arg, 0 };
-	int dir = tracefs_dir(), fd = -1;
+	int dir = functions_path ? AT_FDCWD : tracefs_dir(), fd = -1;
 
-	if (dir >= 0)
-		fd = openat(dir, "available_filter_functions", O_RDONLY | O_CLOEXEC);
+	if (dir >= 0 || functions_path)
+		fd = openat(dir, functions_path ? functions_path : "available_filter_functions", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		int err = lines_each_fd(fd, function_line, &f);
 
 		close(fd);
-		if (f.seen)
+		if (f.seen || functions_path)
 			return err;
 	}
 	return kallsyms_each(function_symbol, &f);

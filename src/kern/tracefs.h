@@ -31,5 +31,7 @@ const struct type *tracefs_parse_format(const char *text, size_t len, const char
  * cannot be read), until it returns false. module: NULL for the kernel itself. Returns 0 or -errno. */
 typedef bool (*tracefs_function_fn)(void *arg, const char *name, const char *module);
 int tracefs_each_function(tracefs_function_fn fn, void *arg);
+/* Takes them from a file in that format instead. */
+void tracefs_set_functions(const char *path);
 /* The same over a text in the format of available_filter_functions. */
 void tracefs_parse_functions(const char *text, size_t len, tracefs_function_fn fn, void *arg);

@@ -324,6 +324,11 @@ void check_call(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "write %s%s", e->call.name, fn->sig);
 		return;
 	}
+	if (!fn && str_eq(e->call.name, "dw_ustack")) {
+		check_fail(k, e, E_UNSUPPORTED, "dw_ustack is not supported: stacks are not unwound by debug information");
+		diag_hint(k->c->diag, "ustack follows frame pointers: build what is traced with -fno-omit-frame-pointer");
+		return;
+	}
 	if (!fn) {
 		for (u32 i = 0; i < e->call.arg_cnt; i++)
 			check_expr(k, e->call.args[i]);

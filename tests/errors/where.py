@@ -33,6 +33,7 @@ SELF = {"begin", "end", "self", "test", "bench"}
 SIGNAL = ALL - SELF - {"iter"}
 
 # name, statement, where it is accepted (everywhere, if nothing is said), where the argument decides. {args}: a named argument of the probe.
+# What changes something must not happen: the scripts of --write are attached for a moment.
 ROWS = [
     ("args", "print({args});", {"tracepoint", "rawtracepoint", "fentry", "fexit", "uprobe"}),
     ("argN", "print(arg0);", {"kprobe", "uprobe", "usdt", "rawtracepoint"}),
@@ -41,9 +42,9 @@ ROWS = [
     ("func", "print(func);", {"kprobe", "kretprobe", "uprobe", "uretprobe", "fentry", "fexit"}),
     ("reg", 'print(reg("sp"));', REGS),
     ("uaddr", 'print(uaddr("counter"));', {"uprobe", "uretprobe", "usdt"}),
-    ("signal", "signal(10);", SIGNAL),
-    ("signal_thread", 'signal_thread("SIGUSR1");', SIGNAL),
-    ("override", "override(1);", {"kprobe"}),
+    ("signal", "if (pid == 0xffffffff) {{ signal(10); }}", SIGNAL),
+    ("signal_thread", 'if (pid == 0xffffffff) {{ signal_thread("SIGUSR1"); }}', SIGNAL),
+    ("override", "if (pid == 0xffffffff) {{ override(1); }}", {"kprobe"}),
     # Where it can be, what it takes comes from the arguments of certain functions: see SPECIAL.
     ("path", "print(path((struct path *)0));", set(), {"fentry", "fexit", "iter"}),
     ("socket_cookie", "print(socket_cookie((struct sock *)0));", set(), {"fentry", "fexit", "iter", "rawtracepoint"}),
@@ -66,7 +67,7 @@ ROWS = [
     ("str", "print(str(0));"), ("buf", "print(buf(0, 4));"), ("kaddr", 'print(kaddr("vfs_read"));'), ("ksym", "print(ksym(0));"),
     ("kptr", "print(kptr(0));"), ("uptr", "print(uptr(0));"), ("strncmp", 'print(strncmp(comm, "a", 1));'), ("is_err", "print(is_err((int8 *)pid));"),
     ("bswap", "print(bswap(pid));"), ("kstack", "print(kstack(3));"), ("ustack", "print(ustack(perf, 3));"), ("usym", "print(usym(0));"),
-    ("system", 'system("true");'), ("write_user", "print(write_user(0, comm, 1));"), ("unwatch", "unwatch(0);"),
+    ("system", 'system("true");'), ("write_user", "if (pid == 0xffffffff) {{ print(write_user(0, comm, 1)); }}"), ("unwatch", "unwatch(0);"),
     ("strlen", "print(strlen(comm));"), ("strcap", "print(strcap(comm));"), ("strstr", 'print(strstr(comm, "a"));'),
     ("strcontains", 'print(strcontains(comm, "a"));'), ("memcmp", "print(memcmp(comm, comm, 4));"), ("str_concat", "print(str_concat(comm, comm));"),
     ("strerror", "print(strerror(2));"), ("signal_name", "print(signal_name(9));"), ("syscall_name", "print(syscall_name(0));"),
