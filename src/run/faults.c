@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "run/mapread.h"
+
 /* The programs of other CPUs may be counting. */
 static struct fault_count read_count(const struct session *s, const struct fault *f)
 {
@@ -55,5 +57,35 @@ void faults_reset(struct session *s)
 		memset((u8 *)s->head + s->image->faults.at[i].off, 0, sizeof(struct fault_count));
 		if (s->faults_told)
 			s->faults_told[i] = false;
+	}
+}
+
+bool full_maps_possible(const struct session *s)
+{
+	vec_for(it, &s->c->maps)
+		if ((*it)->lost_off || (*it)->spill_off)
+			return s->head != NULL;
+	return false;
+}
+
+void full_maps_tell(struct session *s)
+{
+	u32 n = s->c->maps.cnt;
+
+	if (!s->full_told) {
+		s->full_told = xrealloc(NULL, n * sizeof(*s->full_told));
+		memset(s->full_told, 0, n * sizeof(*s->full_told));
+	}
+	for (u32 i = 0; i < n; i++) {
+		const struct map *m = s->c->maps.at[i];
+		struct sbuf msg = {};
+		bool is_exact;
+
+		if (s->full_told[i] || !map_lost(m, (const u8 *)s->head, &is_exact))
+			continue;
+		sbuf_printf(&msg, "map %s is full: what does not fit is lost, and counted; raise max_map_keys (it has room for %u keys)", m->name, m->max_entries);
+		out_message(&s->out, DIAG_WARNING, s->c->diag, &m->first_use, sbuf_str(&msg));
+		sbuf_release(&msg);
+		s->full_told[i] = true;
 	}
 }

@@ -212,9 +212,10 @@ void loop_run(struct loop *l)
 		{ .fd = l->pid_fd, .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
 	};
-	/* Faults come without an event that would wake us. */
-	int patience = s->image->faults.cnt ? FAULT_LOOK_MS : -1;
-	u64 start = 0, last_start, woken;
+	/* Faults come without an event that would wake us, and so do full maps. */
+	bool looks_at_maps = !l->is_brief && full_maps_possible(s);
+	int patience = s->image->faults.cnt || looks_at_maps ? FAULT_LOOK_MS : -1;
+	u64 start = 0, last_start, woken, looked = 0;
 	int usr1_done = 0;
 
 	for (;;) {
@@ -223,6 +224,10 @@ void loop_run(struct loop *l)
 		last_start = start;
 		start = clock_ns(CLOCK_MONOTONIC);
 		cnt = session_drain(s);
+		if (looks_at_maps && start - looked >= FAULT_LOOK_MS * 1000000ull) {
+			full_maps_tell(s);
+			looked = start;
+		}
 		timeout = report_lost(s);
 		if (timeout < 0)
 			timeout = patience;

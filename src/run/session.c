@@ -566,6 +566,7 @@ out:
 	symbols_free(r.s.symbols);
 	vec_free(&r.attached);
 	free(r.s.faults_told);
+	free(r.s.full_told);
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
 	sbuf_release(&r.s.out.buf);

@@ -26,6 +26,7 @@ struct session {
 	bool flushes;      /* -B line: output is flushed after each batch of events */
 	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
 	bool *faults_told;       /* for each of the image's faults */
+	bool *full_told;         /* for each map */
 	struct data_head *head; /* shared with the programs; NULL: the object has none */
 };
 
