@@ -327,6 +327,32 @@ static void split_params(struct cli *cli, char **argv, u32 cnt)
 	cli->param_cnt = kept;
 }
 
+/* Variables of the environment that the script's configuration does not know: a wrong one would just have no effect. */
+static int check_environment(void)
+{
+	static const char *const colour[] = { "SONDE_COLOR", "BPFTRACE_COLOR" }, *const btf[] = { "SONDE_BTF", "BPFTRACE_BTF" };
+
+	for (u32 i = 0; i < 2; i++) {
+		const char *v = getenv(colour[i]);
+
+		if (v && !str_eq(v, "auto") && !str_eq(v, "always") && !str_eq(v, "never")) {
+			fprintf(stderr, "ERROR: %s takes auto, always or never, not '%s'\n", colour[i], v);
+			return 1;
+		}
+	}
+	for (u32 i = 0; i < 2; i++) {
+		const char *v = getenv(btf[i]);
+
+		if (v && access(v, R_OK)) {
+			fprintf(stderr, "ERROR: cannot read %s (of %s): %s\n", v, btf[i], strerror(errno));
+			return 1;
+		}
+		if (v)
+			break; /* ours wins */
+	}
+	return -1;
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
 	struct option longs[ARRAY_CNT(option_table) + 1] = {};
@@ -368,5 +394,5 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 		cli->script_path = argv[optind++];
 	}
 	split_params(cli, argv + optind, argc - optind);
-	return -1;
+	return check_environment();
 }

@@ -62,7 +62,8 @@ class Check:
             print(text)
 
     def run(self, argv, **env):
-        return subprocess.run([self.sonde] + argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60, env=dict(os.environ, **env))
+        base = {k: v for k, v in os.environ.items() if k != "SONDE_COLOR"}
+        return subprocess.run([self.sonde] + argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60, env=dict(base, **env))
 
     def show(self, name, block="", **env):
         return self.run(["--vm", "-q", "-e", '%s begin { print(config.%s); exit(); }' % (block, name)], **env)
@@ -121,6 +122,18 @@ class Check:
         known = set(re.findall(r"^\| (\w+) \| .*\|$", self.run(["--print-doc", "config"]).stdout, re.M)) - {"name"}
         self.verdict(known == set(CONFIG), "variables without a row, or the other way round: %s" % (known ^ set(CONFIG)))
 
+    def environment(self):
+        for prefix in ("BPFTRACE_", "SONDE_"):
+            for value, has_colour in (("always", True), ("never", False), ("auto", False)):
+                p = self.run(["--check", "-e", "begin { nosuch }"], **{prefix + "COLOR": value})
+                self.verdict(p.returncode == 1 and ("\x1b[31m" in p.stderr) == has_colour, "%sCOLOR=%s\n%s" % (prefix, value, p.stderr))
+            p = self.run(["--check"] + PROGRAM, **{prefix + "COLOR": "red"})
+            self.verdict(p.returncode == 1 and "ERROR: %sCOLOR takes auto, always or never, not 'red'" % prefix in p.stderr, p.stderr)
+            env = {k: v for k, v in os.environ.items() if k != "SONDE_BTF"}
+            for value, ok in ((os.environ["SONDE_BTF"], True), ("/no/such/file", False)):
+                p = subprocess.run([self.sonde, "--check", "-e", "begin { print(((struct fix_point *)0).x); }"], capture_output=True, encoding="utf-8", env=dict(env, **{prefix + "BTF": value}))
+                self.verdict(p.returncode == (0 if ok else 1) and (ok or "ERROR: cannot read /no/such/file (of %sBTF)" % prefix in p.stderr), "%sBTF=%s\n%s" % (prefix, value, p.stderr))
+
     def options(self):
         with tempfile.TemporaryDirectory(prefix="sonde-settings-") as tmp:
             files = {"btf": os.environ["SONDE_BTF"], "script": os.path.join(tmp, "s.bt"), "functions": os.path.join(tmp, "functions")}
@@ -145,6 +158,7 @@ def main():
     p.add_argument("--sonde", required=True)
     c = Check(p.parse_args().sonde)
     c.config()
+    c.environment()
     c.options()
     print("%d passed, %d failed" % (c.passed, c.failed))
     return 1 if c.failed else 0
