@@ -68,11 +68,11 @@ bad:
 	e->type = &type_error;
 }
 
-static void warn_missing(struct lower *l, struct expr *e, vreg had)
+static void warn_missing(struct lower *l, struct expr *e, vreg is_missing)
 {
 	struct ir_block *missing = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 
-	ir_br(&l->b, C_EQ, had, opnd_imm(0), missing, done);
+	ir_br(&l->b, C_NE, is_missing, opnd_imm(0), missing, done);
 	ir_place(&l->b, missing);
 	lower_helper_error(l, e->span, HELPER_map_delete_elem, opnd_imm(-ENOENT), "Can't delete map element because it does not exist.");
 	ir_jmp(&l->b, done);
@@ -85,7 +85,7 @@ static struct val lower_delete(struct lower *l, struct expr *e, const struct mem
 	vreg r = 0;
 
 	for (u32 i = 0; i < list->cnt; i++) {
-		lower_map_delete(l, list->at[i], &r);
+		r = lower_map_delete(l, list->at[i], e->call.is_statement);
 		if (e->call.is_statement)
 			warn_missing(l, e, r);
 	}

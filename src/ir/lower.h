@@ -178,7 +178,8 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value);
 vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old);
 /* The key of a map access, in memory, laid out for the map. */
 struct mem lower_map_key(struct lower *l, struct expr *e);
-void lower_map_delete(struct lower *l, struct expr *e, vreg *result);
+/* delete(@m, k) and delete(@m). Returns 1 if there was something, else 0; want_missing: 0 if there was something, else another number. */
+vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing);
 /* The number that an aggregation has over all CPUs. */
 vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key);
 vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* NULL or the value's address */

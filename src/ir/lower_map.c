@@ -39,10 +39,54 @@ vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
 	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
 }
 
+/* What was read
+ *
+ * /@start[tid]/ { … nsecs - @start[tid] … } looks for one element twice; the second time its value is known. That holds until the program changes
+ * the map, and for keys that cannot change in one run. In loops nothing is kept: what stands further down may have run before. */
+
+static bool is_same_key(const struct expr *a, const struct expr *b)
+{
+	if (a->kind != b->kind || a->type != b->type)
+		return false;
+	if (a->kind == E_INT || a->kind == E_BOOL || a->kind == E_CONST)
+		return a->num.value == b->num.value;
+	if (a->kind == E_CALL)
+		return a->call.fn == b->call.fn && a->call.fn->flags & FN_PURE && !a->call.arg_cnt && !b->call.arg_cnt;
+	if (a->kind != E_TUPLE || a->tuple.cnt != b->tuple.cnt)
+		return false;
+	for (u32 i = 0; i < a->tuple.cnt; i++)
+		if (!is_same_key(a->tuple.elems[i], b->tuple.elems[i]))
+			return false;
+	return true;
+}
+
+static vreg known_value(const struct lower *l, const struct expr *e)
+{
+	for (u32 i = l->known.cnt; !l->loop_end && i-- > l->known_first;)
+		if (l->known.at[i].what == e->map.map && is_same_key((const struct expr *)(uintptr_t)l->known.at[i].key, e->map.key))
+			return l->known.at[i].r;
+	return 0;
+}
+
+static void know_value(struct lower *l, const struct expr *e, vreg value)
+{
+	if (!l->loop_end && is_same_key(e->map.key, e->map.key))
+		lower_know(l, e->map.map, (uintptr_t)e->map.key, value);
+}
+
+/* Not cut off: what is known besides stays so, and other places have counted it. */
+static void forget_values(struct lower *l, const struct map *m)
+{
+	vec_for(k, &l->known)
+		if (k->what == m)
+			k->what = NULL;
+}
+
 static vreg map_update(struct lower *l, const struct map *m, struct mem key, struct mem val, u64 flags)
 {
 	vreg map = ir_map(&l->b, m->image_map);
 
+	forget_values(l, m);
 	return ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
 			  opnd_imm(flags));
 }
@@ -207,6 +251,8 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 
 		return is_scalar ? val_reg(lower_load(l, at, m->val)) : val_mem(at);
 	}
+	if (is_scalar && !l->c->warns_more && (d = known_value(l, e)))
+		return val_reg(d);
 	p = lower_map_lookup(l, m, lower_map_key(l, e));
 	found = ir_block_new(l->b.f);
 	missing = ir_block_new(l->b.f);
@@ -233,6 +279,8 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
 	lower_forget(l, mark);
+	if (is_scalar)
+		know_value(l, e, d);
 	return is_scalar ? val_reg(d) : val_mem(out);
 }
 
@@ -259,6 +307,7 @@ static void find_or_insert(struct lower *l, const struct map *m, struct mem key,
 	struct mem zeroes;
 	u32 mark = lower_mark(l);
 
+	forget_values(l, m);
 	ir_mov_to(&l->b, rounds, opnd_imm(0));
 	ir_jmp(&l->b, look);
 	ir_place(&l->b, look);
@@ -375,8 +424,7 @@ static vreg clear_shares(struct lower *l, const struct map *m)
 	return lower_to_bool(l, opnd_reg(any));
 }
 
-/* delete(@m, k) and delete(@m): *result is 1 if there was something. */
-void lower_map_delete(struct lower *l, struct expr *e, vreg *result)
+vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing)
 {
 	const struct map *m = e->map.map;
 	vreg err;
@@ -385,17 +433,12 @@ void lower_map_delete(struct lower *l, struct expr *e, vreg *result)
 		vreg had = m->storage == MAP_SCALAR_PERCPU ? clear_shares(l, m)
 							   : ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1);
 
-		if (result)
-			*result = had;
 		if (m->storage == MAP_SCALAR)
 			lower_zero(l, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) }, m->val->size);
 		ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(0));
-		return;
+		return want_missing ? ir_alu(&l->b, IR_XOR, had, opnd_imm(1)) : had;
 	}
 	err = ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(ir_map(&l->b, m->image_map)), opnd_reg(lower_addr(l, lower_map_key(l, e))));
-	if (result) {
-		vreg failed = lower_to_bool(l, opnd_reg(err));
-
-		*result = ir_alu(&l->b, IR_XOR, failed, opnd_imm(1));
-	}
+	forget_values(l, m);
+	return want_missing ? err : ir_alu(&l->b, IR_XOR, lower_to_bool(l, opnd_reg(err)), opnd_imm(1));
 }
