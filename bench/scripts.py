@@ -25,6 +25,7 @@ def _getppid(body, filter_=""):
 
 
 EVENTS = [
+    ("empty", "nothing", _getppid(""), "getppid"),  # what is there whatever a script does: no part of the ratios
     ("filter", "filter only, never true", _getppid("@ = count();", "/pid == 1/ "), "getppid"),
     ("assign", "`@ = nsecs`", _getppid("@ = nsecs;"), "getppid"),
     ("count", "`@ = count()`", _getppid("@ = count();"), "getppid"),
@@ -46,7 +47,7 @@ def long_script(lines):
     """One probe of that many lines: a bit of everything, as a generated script would have it."""
     out = ["BEGIN {"]
     for i in range(lines - 2):
-        n = i // 5
+        n = i // 5 % 20
         out.append((
             f"    $v{n} = {i};",
             f"    @a[{i % 97}] = $v{n} + {i};",

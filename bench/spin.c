@@ -1,35 +1,75 @@
 /*
- * spin CALLS: makes that many getppid() calls and prints how long one took, in nanoseconds. The best of several rounds counts: what a
- * neighbour on the machine takes away is no cost of ours.
+ * spin: makes system calls as it is told on standard input, and answers each line with one:
+ *
+ *   CALL COUNT [RATE]   -> nanoseconds that a call took, and how many were made
+ *
+ * CALL is getppid, close (of COUNT numbers that are no file, each another) or swapoff (of a file that is not there; swapoff:N with a path
+ * of N characters). RATE is calls in a second; without it they are made as fast as it goes.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static double round_of(long calls)
-{
-	struct timespec a, b;
+enum { FIRST_FD = 2000000, LONGEST = 4000 };
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	for (long i = 0; i < calls; i++)
-		syscall(SYS_getppid);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / calls;
+static char path[LONGEST + 1];
+
+/* A path of that many characters, of names that are not too long. */
+static void set_path(long len)
+{
+	for (long i = 0; i < len && i < LONGEST; i++)
+		path[i] = i % 64 ? 'a' + i % 26 : '/';
+	path[len < LONGEST ? len : LONGEST] = 0;
 }
 
-int main(int argc, char **argv)
+static long long now(void)
 {
-	enum { ROUNDS = 20 };
-	long calls = argc > 1 ? atol(argv[1]) : 1000000;
-	double best = 1e18;
+	struct timespec t;
 
-	for (int i = 0; i < ROUNDS; i++) {
-		double t = round_of(calls / ROUNDS);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
 
-		best = t < best ? t : best;
+static void call(char kind, long i)
+{
+	if (kind == 'g')
+		syscall(SYS_getppid);
+	else if (kind == 'c')
+		syscall(SYS_close, FIRST_FD + i);
+	else
+		syscall(SYS_swapoff, path);
+}
+
+int main(void)
+{
+	/* At a rate, this many are made in a row, then it sleeps: a clock read for each would limit it. */
+	enum { BURST = 64 };
+	char line[256], name[32];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(line, sizeof(line), stdin)) {
+		long cnt = 0, rate = 0;
+		long long start, took;
+
+		if (sscanf(line, "%31s %ld %ld", name, &cnt, &rate) < 2)
+			return 2;
+		set_path(strchr(name, ':') ? atol(strchr(name, ':') + 1) : 40);
+		start = now();
+		for (long i = 0; i < cnt; i++) {
+			call(name[0], i);
+			if (rate && i % BURST == BURST - 1) {
+				long long due = start + (i + 1) * 1000000000ll / rate;
+				struct timespec t = { due / 1000000000, due % 1000000000 };
+
+				if (due > now())
+					clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+			}
+		}
+		took = now() - start;
+		printf("%.2f %ld\n", (double)took / (cnt ? cnt : 1), cnt);
 	}
-	printf("%.1f\n", best);
 	return 0;
 }

@@ -1,0 +1,210 @@
+"""What the parts of the benchmark share: running commands and tracers, and writing tables."""
+
+import os
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+ENV = dict(os.environ, LC_ALL="C", BPFTRACE_MAX_PROBES="100000", BPFTRACE_MAX_BPF_PROGS="100000",
+           # The name of old, and the one of today.
+           BPFTRACE_MAP_KEYS_MAX="1048576", BPFTRACE_MAX_MAP_KEYS="1048576")
+
+
+class Setup:
+    """Filled by measure.py from the command line: the tools, by name, and where things are."""
+    tools = {}      # name -> words of the command, before -e
+    titles = {}     # name -> how tables call it
+    sonde = launch = spin = hand = loader = scratch = ""
+    is_quick = False
+
+
+def say(text):
+    print(f"bench: {time.monotonic() - START:4.0f} s  {text}", file=sys.stderr, flush=True)
+
+
+START = time.monotonic()
+
+
+# ---- commands: wall time, processor time, memory ----
+
+class Cost:
+    """Medians over the runs of one command: ms, ms, MB."""
+
+    def __init__(self):
+        self.runs = []
+
+    def add(self, wall_ns, cpu_us, rss_kb):
+        self.runs.append((wall_ns / 1e6, cpu_us / 1e3, rss_kb / 1024))
+
+    def median(self, i):
+        return statistics.median(r[i] for r in self.runs)
+
+    wall = property(lambda self: self.median(0))
+    cpu = property(lambda self: self.median(1))
+    rss = property(lambda self: self.median(2))
+    best = property(lambda self: min(r[0] for r in self.runs))
+
+    def __str__(self):
+        return f"{num(self.wall)} / {num(self.cpu)} / {num(self.rss)}"
+
+
+def run_once(cmd, limit=120):
+    """(wall ns, CPU µs, RSS KiB), or None when the command failed or took too long."""
+    try:
+        text = subprocess.run([Setup.launch] + cmd, env=ENV, capture_output=True, text=True, check=True, timeout=limit).stdout
+    except subprocess.TimeoutExpired:
+        return None
+    wall, cpu, rss, status = map(int, text.split())
+    if status != 0:
+        say(f"status {status} of: {shlex.join(cmd)[:200]}")
+        return None
+    return wall, cpu, rss
+
+
+def compare(commands, rounds, limit=120):
+    """commands: name -> argv or (argv, how many of the rounds it takes part in). They take turns, so that they share the machine's moods.
+    What fails is left out."""
+    commands = {name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c}
+    costs = {}
+    for name, (cmd, cnt) in list(commands.items()):
+        if cnt > 2 and run_once(cmd, limit) is None:  # warms the caches
+            del commands[name]
+    for i in range(rounds):
+        for name, (cmd, cnt) in commands.items():
+            if i < cnt:
+                got = run_once(cmd, limit)
+                if got:
+                    costs.setdefault(name, Cost()).add(*got)
+    return costs
+
+
+def script_args(tool, script):
+    return Setup.tools[tool] + ["-e", script]
+
+
+# ---- a tracer that runs while something is traced ----
+
+class Spin:
+    """The program that makes system calls, kept running."""
+
+    def __init__(self):
+        self.proc = subprocess.Popen([Setup.spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def begin(self, call, cnt, rate=0):
+        self.proc.stdin.write(f"{call} {cnt} {rate}\n")
+
+    def end(self):
+        return float(self.proc.stdout.readline().split()[0])
+
+    def run(self, call, cnt, rate=0):
+        """Nanoseconds that a call took."""
+        self.begin(call, cnt, rate)
+        return self.end()
+
+    def stop(self):
+        self.proc.stdin.close()
+        self.proc.wait()
+
+
+SYSCALL_PROG = "31"  # BPF_PROG_TYPE_SYSCALL: what a tool runs for itself, not by an event
+
+
+class Tracer:
+    def __init__(self, cmd, out=subprocess.DEVNULL):
+        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=ENV)
+
+    def programs(self):
+        """What the kernel says of the programs that the tracer holds, by id."""
+        found = {}
+        base = f"/proc/{self.proc.pid}/fdinfo"
+        try:
+            fds = os.listdir(base)
+        except OSError:
+            return {}
+        for fd in fds:
+            try:
+                with open(f"{base}/{fd}") as f:
+                    info = dict(line.split(":", 1) for line in f if ":" in line)
+            except OSError:
+                continue
+            if "run_cnt" in info and info["prog_type"].strip() != SYSCALL_PROG:
+                found[int(info["prog_id"])] = {k: int(info[k]) for k in ("run_time_ns", "run_cnt", "verified_insns")}
+        return found
+
+    def wait_attached(self, spin, call, limit=60):
+        """True when a program of its sees calls."""
+        deadline = time.monotonic() + limit
+        while time.monotonic() < deadline and self.proc.poll() is None:
+            before = self.programs()
+            spin.run(call, 200)
+            after = self.programs()
+            if any(p["run_cnt"] - before.get(i, p)["run_cnt"] >= 200 for i, p in after.items()):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def cpu_ns(self):
+        total = 0
+        for tid in os.listdir(f"/proc/{self.proc.pid}/task"):
+            with open(f"/proc/{self.proc.pid}/task/{tid}/schedstat") as f:
+                total += int(f.read().split()[0])
+        return total
+
+    def peak_mb(self):
+        try:
+            with open(f"/proc/{self.proc.pid}/status") as f:
+                for line in f:
+                    if line.startswith("VmHWM:"):
+                        return int(line.split()[1]) / 1024
+        except OSError:
+            pass
+        return 0
+
+    def stop(self, limit=60):
+        """Ends it; (seconds until it had ended, its largest resident set in MB)."""
+        start, peak = time.monotonic(), self.peak_mb()
+        if self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGINT)
+        while self.proc.poll() is None:
+            peak = max(peak, self.peak_mb())
+            if time.monotonic() - start > limit:
+                self.proc.kill()
+                self.proc.wait()
+                return None, peak
+            time.sleep(0.002)
+        return time.monotonic() - start, peak
+
+
+# ---- text ----
+
+def num(x, unit=""):
+    if x is None:
+        return "–"
+    digits = 0 if abs(x) >= 100 else 1 if abs(x) >= 10 else 2
+    return f"{x:,.{digits}f}{unit}"
+
+
+def ratio(a, b):
+    if not a or not b:
+        return "–"
+    r = a / b
+    return f"{r:.4f}" if r < 0.01 else f"{r:.3f}" if r < 0.1 else f"{r:.2f}"
+
+
+def times(x):
+    return f"{x:,.0f} ×" if x >= 10 else f"{x:.1f} ×"
+
+
+def geometric_mean(values):
+    return statistics.geometric_mean(values) if values else None
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for r in rows:
+        print("| " + " | ".join(str(c) for c in r) + " |")
+    print()

@@ -1,0 +1,168 @@
+"""Cost per event, and instructions: Sonde beside both bpftraces and C that was written and compiled by hand."""
+
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import time
+
+from common import ENV, Setup, Spin, Tracer, geometric_mean, num, ratio, say, script_args, table
+from scripts import EVENTS, ONE_LINERS
+
+
+class EventCost:
+    """The least of many short stretches: what a neighbour on the machine takes away is no cost of ours."""
+
+    def __init__(self):
+        self.ns = self.call = float("inf")
+        self.verified = 0
+
+    def __str__(self):
+        return f"{num(self.ns)} / {num(self.added)}"
+
+    added = property(lambda self: self.call - self.plain)
+    plain = 0.0
+
+
+def stretches(is_printed):
+    """How many stretches of how many calls. Where each call prints, few in a row, so that none is lost."""
+    if is_printed:
+        return (20 if Setup.is_quick else 60), 500
+    return (8 if Setup.is_quick else 25), 8000
+
+
+def measure_one(cmd, call, is_printed, cost, spin):
+    tracer = Tracer(cmd)
+    try:
+        if not tracer.wait_attached(spin, call):
+            return False
+        cnt, calls = stretches(is_printed)
+        for _ in range(cnt):
+            if is_printed:
+                time.sleep(0.003)
+            before = tracer.programs()
+            took = spin.run(call, calls)
+            after = tracer.programs()
+            # All programs of a script together, over the calls that were made.
+            ns = sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls
+            cost.ns, cost.call = min(cost.ns, ns), min(cost.call, took)
+        cost.verified = sum(p["verified_insns"] for p in after.values())
+        return True
+    finally:
+        tracer.stop()
+
+
+def measure_events():
+    """[(what, {tool: EventCost})]"""
+    rows = []
+    rounds = 1 if Setup.is_quick else 2
+    spin = Spin()
+    for name, what, script, call in EVENTS:
+        say("cost per event: " + what)
+        commands = {tool: script_args(tool, script) for tool in Setup.tools}
+        if Setup.loader:
+            commands["hand"] = [Setup.loader, os.path.join(Setup.hand, name + ".bpf.o")]
+        costs = {tool: EventCost() for tool in commands}
+        cnt, calls = stretches(False)
+        for _ in range(rounds):
+            plain = min(spin.run(call, calls) for _ in range(cnt))
+            for tool, cmd in commands.items():
+                if tool in costs and not measure_one(cmd, call, "printf" in script, costs[tool], spin):
+                    say(f"{tool}: no events")
+                    del costs[tool]
+        for c in costs.values():
+            c.plain = plain
+        rows.append((what, costs))
+    spin.stop()
+    return rows
+
+
+def event_ratios(rows, other, field="ns"):
+    return {what: getattr(c["sonde"], field) / getattr(c[other], field) for what, c in rows
+            if what != EVENTS[0][1] and "sonde" in c and other in c}
+
+
+def show_events(rows):
+    print("## Cost per event\n")
+    print("System calls in a loop; nanoseconds spent in the BPF programs (as the kernel counts them, with "
+          "its own clock reads) / nanoseconds that tracing adds to the call. The least of many short stretches, the tools in turn. *By hand* is C with "
+          "the maps one would take (`bench/hand`), compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
+          "tracepoint of all system calls and selects the one it wants itself: that is counted as the program's, while the kernel's longer way to "
+          "the others' programs is in the second figure only. The first row is no part of the ratios.\n")
+    tools = [t for t in ("sonde", "new", "old", "hand") if any(t in c for _, c in rows)]
+    others = tools[1:]
+    table(["`t:syscalls:…`"] + [Setup.titles[t] for t in tools] + [f"÷ {Setup.titles[t]}" for t in others],
+          [[what] + [str(c.get(t, "–")) for t in tools]
+           + [f"{ratio(c['sonde'].ns, c[t].ns)} / {ratio(c['sonde'].added, c[t].added)}" if t in c else "–" for t in others]
+           for what, c in rows]
+          + [["geometric mean"] + [""] * len(tools)
+             + [f"{num(geometric_mean(list(event_ratios(rows, t).values())))} / {num(geometric_mean(list(event_ratios(rows, t, 'added').values())))}"
+                for t in others]])
+
+
+# ---- instructions ----
+
+def elf_insns(path):
+    """Bytes of the program sections of an ELF file in instructions of 8 bytes."""
+    with open(path, "rb") as f:
+        elf = f.read()
+    shoff, = struct.unpack_from("<Q", elf, 0x28)
+    shentsize, shnum, _ = struct.unpack_from("<HHH", elf, 0x3A)
+    heads = [struct.unpack_from("<IIQQQQIIQQ", elf, shoff + i * shentsize) for i in range(shnum)]
+    return sum(size // 8 for _, kind, flags, _, _, size, *_ in heads if kind == 1 and flags & 4) or None
+
+
+def old_bpftrace_insns(script):
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "prog.o")
+        subprocess.run(script_args("old", script) + ["--emit-elf", path], env=ENV, capture_output=True, timeout=60)
+        return elf_insns(path) if os.path.exists(path) else None
+
+
+def new_bpftrace_insns(script):
+    """What its libbpf finds in the file that it makes."""
+    r = subprocess.run(Setup.tools["new"] + ["-d", "libbpf", "--dry-run", "-e", script], env=ENV, capture_output=True, text=True, timeout=60)
+    found = re.findall(r"found program '[^']*' at insn offset .* code size (\d+) insns", r.stdout + r.stderr)
+    return sum(map(int, found)) or None
+
+
+def sonde_insns(script):
+    text = subprocess.run([Setup.sonde, "-d", "bpf", "-e", script], capture_output=True, text=True).stdout
+    found = re.findall(r"^prog .*\((\d+) instructions", text, re.M)
+    return sum(map(int, found)) or None
+
+
+COUNTERS = {"sonde": sonde_insns, "new": new_bpftrace_insns, "old": old_bpftrace_insns}
+
+
+def measure_insns(events):
+    """[(what, script, {tool: emitted}, {tool: verified})]"""
+    say("instructions")
+    verified = {what: {tool: c.verified for tool, c in costs.items()} for what, costs in events}
+    rows = []
+    for what, script in ONE_LINERS:
+        rows.append((what, script, {t: COUNTERS[t](script) for t in Setup.tools}, {}))
+    for name, what, script, _ in EVENTS:
+        emitted = {t: COUNTERS[t](script) for t in Setup.tools}
+        if Setup.loader:
+            emitted["hand"] = elf_insns(os.path.join(Setup.hand, name + ".bpf.o"))
+        rows.append((what, script, emitted, verified[what]))
+    return rows
+
+
+def show_insns(rows):
+    print("## Instructions\n")
+    print("BPF instructions handed to the kernel, all programs of the script together, and those that its verifier walked. Sonde's include what "
+          "bpftrace has no code for: counting an update that did not fit a full map, going on when another CPU inserted the same key first, and "
+          "choosing the system call on the raw tracepoint.\n")
+    tools = [t for t in ("sonde", "new", "old", "hand") if any(e.get(t) for _, _, e, _ in rows)]
+    peers = [t for t in tools[1:] if t != "hand"]
+
+    def cell(e, v, t):
+        return f"{e.get(t) or '–'}" + (f" / {v[t]}" if v.get(t) else "")
+
+    table(["emitted / verified"] + [Setup.titles[t] for t in tools] + [f"÷ {Setup.titles[t]}" for t in peers],
+          [[what] + [cell(e, v, t) for t in tools]
+           + [ratio(e.get("sonde"), e.get(t)) + (f" / {ratio(v['sonde'], v[t])}" if v.get("sonde") and v.get(t) else "") for t in peers]
+           for what, _, e, v in rows])

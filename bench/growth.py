@@ -1,0 +1,198 @@
+"""How the cost grows with the work: one curve each, as a table and as a picture."""
+
+import math
+import os
+import subprocess
+
+from common import Setup, Spin, Tracer, compare, num, run_once, say, script_args, table
+from events import EventCost, measure_one
+from printing import FILL, print_map
+from scripts import long_script, many_probes
+
+# In the guide of each curve: the cost at x times the work is at most this power of x, with room for what is there at any size.
+LINEAR = 1.1
+
+
+def command_ms(cmd, rounds):
+    return min(run_once(cmd)[0] for _ in range(rounds)) / 1e6
+
+
+def curve_lines():
+    rounds = 2 if Setup.is_quick else 5
+    out = []
+    for n in (125, 250, 500, 1000, 2000, 4000, 8000):
+        path = os.path.join(Setup.scratch, f"lines{n}.bt")
+        with open(path, "w") as f:
+            f.write(long_script(n))
+        out.append((n, command_ms([Setup.sonde, "--check", path], rounds)))
+    return out
+
+
+def curve_scripts_probes():
+    rounds = 2 if Setup.is_quick else 5
+    out = []
+    for n in (62, 125, 250, 500, 1000, 2000):
+        path = os.path.join(Setup.scratch, f"probes{n}.bt")
+        with open(path, "w") as f:
+            f.write(many_probes(n))
+        out.append((n, command_ms([Setup.sonde, "--check", path], rounds)))
+    return out
+
+
+def make_functions(cnt):
+    """A program with that many functions, f00000 and up, none of which runs."""
+    path = os.path.join(Setup.scratch, "functions")
+    with open(path + ".c", "w") as f:
+        f.writelines(f"int f{i:05}(int a) {{ return a + {i}; }}\n" for i in range(cnt))
+        f.write("int main(void) { return 0; }\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-O0", "-o", path, path + ".c"], check=True)
+    return path
+
+
+FUNCTIONS = 10_000
+# Functions 1, 10, 100 …, by a pattern of their names.
+PATTERNS = [(1, "f00000"), (10, "f0000?"), (100, "f000*"), (1000, "f00*"), (10_000, "f0*")]
+
+
+def curve_sites():
+    path = make_functions(FUNCTIONS)
+    rounds = 2 if Setup.is_quick else 5
+    return [(n, command_ms(script_args("sonde", f"uprobe:{path}:{pattern} {{ @[probe] = count(); }} BEGIN {{ exit(); }}"), rounds))
+            for n, pattern in PATTERNS if n != 10 or True]
+
+
+def curve_keys():
+    spin = Spin()
+    out = []
+    for n in (1000, 10_000, 100_000, 1_000_000):
+        if Setup.is_quick and n > 100_000:
+            break
+        got = [print_map("sonde", FILL, n, spin) for _ in range(2)]
+        out.append((n, min(p.seconds for p in got) * 1e3))
+    spin.stop()
+    return out
+
+
+def curve_strings():
+    spin = Spin()
+    out = []
+    for n in (16, 64, 256, 1024, 3072):
+        cost = EventCost()
+        script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
+        measure_one(script_args("sonde", script), f"swapoff:{n}", True, cost, spin)
+        out.append((n, cost.ns))
+    spin.stop()
+    return out
+
+
+def curve_cpus():
+    """Nanoseconds of an event while this many CPUs count at once."""
+    out = []
+    for n in range(1, min(os.cpu_count(), 8) + 1):
+        spins = [Spin() for _ in range(n)]
+        tracer = Tracer(script_args("sonde", "t:syscalls:sys_enter_getppid { @ = count(); }"))
+        best = float("inf")
+        try:
+            if tracer.wait_attached(spins[0], "getppid"):
+                for _ in range(10):
+                    before = tracer.programs()
+                    for s in spins:
+                        s.begin("getppid", 30_000)
+                    for s in spins:
+                        s.end()
+                    after = tracer.programs()
+                    best = min(best, sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after) / (30_000 * n))
+        finally:
+            tracer.stop()
+            for s in spins:
+                s.stop()
+        out.append((n, best))
+    return out
+
+
+CURVES = [
+    ("lines of a script", "ms to compile", curve_lines),
+    ("probes of a script", "ms to compile", curve_scripts_probes),
+    ("functions of a uprobe", "ms to attach and detach", curve_sites),
+    ("keys of a map", "ms to print", curve_keys),
+    ("characters of str()", "ns an event", curve_strings),
+    ("CPUs that count at once", "ns an event", curve_cpus),
+]
+
+
+def measure_growth():
+    """[(work, unit, [(x, y)])]"""
+    found = []
+    for work, unit, fn in CURVES:
+        say("growth: " + work)
+        found.append((work, unit, fn()))
+    return found
+
+
+def slope(points):
+    """The power of the work that the cost grows with, over the upper half of the curve; there what is fixed counts least."""
+    upper = points[len(points) // 2 - (len(points) % 2 == 0):] if len(points) > 2 else points
+    (x0, y0), (x1, y1) = upper[0], upper[-1]
+    return math.log(y1 / y0) / math.log(x1 / x0) if x1 > x0 and y0 > 0 and y1 > 0 else 0.0
+
+
+def show_growth(curves, picture):
+    print("## Growth\n")
+    print("What a multiple of the work costs. The power is that of the upper half of the curve: 1 is linear, less is better than linear.\n")
+    print(f"![curves]({os.path.basename(picture)})\n")
+    table(["work", "", "", "power"],
+          [[work, unit, ", ".join(f"{x:,}: {num(y)}" for x, y in points), f"{slope(points):.2f}"] for work, unit, points in curves])
+    with open(picture, "w") as f:
+        f.write(draw(curves))
+
+
+def draw(curves):
+    """Small log-log plots side by side, each with a dashed line of slope 1 through its last point: what is above it grows slower."""
+    w, h, left, top, cols = 300, 220, 46, 34, 3
+    rows = (len(curves) + cols - 1) // cols
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{cols * w}" height="{rows * h}" font-family="sans-serif" font-size="11">',
+           f'<rect width="{cols * w}" height="{rows * h}" fill="white"/>']
+    for i, (work, unit, points) in enumerate(curves):
+        ox, oy = i % cols * w + left, i // cols * h + top
+        pw, ph = w - left - 20, h - top - 40
+        xs, ys = [math.log10(x) for x, _ in points], [math.log10(y) for _, y in points]
+        x0, x1 = min(xs), max(max(xs), min(xs) + 0.1)
+        y0, y1 = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
+
+        def at(x, y, ox=ox, oy=oy, x0=x0, x1=x1, y0=y0, y1=y1, pw=pw, ph=ph):
+            return f"{ox + (x - x0) / (x1 - x0) * pw:.1f},{oy + ph - (y - y0) / (y1 - y0) * ph:.1f}"
+
+        out.append(f'<text x="{ox}" y="{oy - 12}" font-weight="bold">{work}: {unit}</text>')
+        out.append(f'<rect x="{ox}" y="{oy}" width="{pw}" height="{ph}" fill="none" stroke="#999"/>')
+        for e in range(y0, y1 + 1):
+            px, py = at(x0, e).split(",")
+            out.append(f'<text x="{float(px) - 4:.1f}" y="{float(py) + 4:.1f}" text-anchor="end">{10 ** e:g}</text>')
+        for x, _ in (points[0], points[-1]):
+            px = at(math.log10(x), y0).split(",")[0]
+            out.append(f'<text x="{px}" y="{oy + ph + 14}" text-anchor="middle">{x:,}</text>')
+        # Cut where it leaves the frame.
+        start = max(x0, xs[-1] - (ys[-1] - y0))
+        out.append(f'<polyline points="{at(start, ys[-1] - (xs[-1] - start))} {at(xs[-1], ys[-1])}" fill="none" stroke="#999" stroke-dasharray="4 3"/>')
+        out.append('<polyline points="' + " ".join(at(x, y) for x, y in zip(xs, ys)) + '" fill="none" stroke="#06c" stroke-width="2"/>')
+        out += [f'<circle cx="{at(x, y).split(",")[0]}" cy="{at(x, y).split(",")[1]}" r="3" fill="#06c"/>' for x, y in zip(xs, ys)]
+    out.append("</svg>\n")
+    return "\n".join(out)
+
+
+# ---- compile time, beside bpftrace ----
+
+def measure_compile():
+    """[(what, {tool: Cost})]"""
+    rows = []
+    for what, text in (("a script of 2,000 lines", long_script(2000)), ("500 probes", many_probes(500))):
+        say("compiling " + what)
+        path = os.path.join(Setup.scratch, "compile.bt")
+        with open(path, "w") as f:
+            f.write(text)
+        commands = {"sonde": [Setup.sonde, "--check", path]}
+        if "new" in Setup.tools:
+            commands["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], 1)
+        if "old" in Setup.tools:
+            commands["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], 1)
+        rows.append((what, compare(commands, 9, limit=10 if Setup.is_quick else 60)))
+    return rows
