@@ -73,6 +73,8 @@ static void lay_out_maps(struct compile *c)
 	img->data.cpu_cnt = pow2_up(c->target->ncpus);
 	vec_for(m, &c->maps)
 		lay_out_map(c, *m, &shared, &cpu);
+	if (c->needs_guard)
+		img->data.guard_off = take(&cpu, 8, 8);
 	img->data.shared_sz = ALIGN_UP(shared, 64);
 	img->data.cpu_sz = ALIGN_UP(cpu, 64);
 	img->data.total_sz = img->data.shared_sz + img->data.cpu_cnt * img->data.cpu_sz;

@@ -43,7 +43,8 @@ struct data_head {
 	u64 scratch_busy;  /* runs given up because too many programs were nested on one CPU */
 	u64 failed_stacks; /* stacks that the kernel could not take: they count as empty */
 	u64 failed_reads;  /* reads of memory that failed: what was to be read is zero */
-	u64 reserved[2];
+	u64 guarded;       /* runs given up because a program was running on that CPU: compile.needs_guard */
+	u64 reserved;
 };
 
 /* Trouble that programs notice. Each place has a counter behind the CPUs' parts, so that nothing has to be sent: a probe that divides by zero a
@@ -64,6 +65,7 @@ struct data_layout {
 	u32 shared_sz; /* head and shared scalars, multiple of 64 */
 	u32 cpu_sz;    /* each CPU's part, multiple of 64; 0: none */
 	u32 cpu_cnt;
+	u32 guard_off; /* in each CPU's part: the word that says that a program is running, compile.needs_guard */
 	u32 total_sz;
 };
 

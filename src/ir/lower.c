@@ -630,9 +630,26 @@ static void find_big(struct expr *e, void *arg)
 		*(bool *)arg = true;
 }
 
+/* Goes on if no program of the script is running on this CPU, and lets none in until the end, where the word is given back. */
+static void take_guard(struct lower *l)
+{
+	struct ir_block *busy = ir_block_new(l->b.f), *go_on = ir_block_new(l->b.f);
+	vreg zero = ir_imm(&l->b, 0), one = ir_imm(&l->b, 1);
+
+	l->guard = lower_cpu_data(l);
+	ir_br(&l->b, C_EQ, ir_cmpxchg(&l->b, l->guard, l->image->data.guard_off, zero, one), opnd_imm(0), go_on, busy);
+	ir_place(&l->b, busy);
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, guarded)), 0, 8, opnd_imm(1));
+	ir_jmp(&l->b, l->leave_plain);
+	ir_place(&l->b, go_on);
+	l->leave_plain = ir_block_new(l->b.f);
+}
+
 /* What loops want done first goes right behind it, see lower_loops_end(). */
 static void take_scratch(struct lower *l)
 {
+	if (l->c->needs_guard)
+		take_guard(l);
 	l->scratch = ir_append_scratch(&l->b, l->leave_plain);
 	l->start = ir_block_new(l->b.f);
 	l->after_start = ir_block_new(l->b.f);
@@ -654,12 +671,13 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 {
 	struct lower l = { .c = c, .image = c->image, .unit = u };
 	struct ir_func *f = ir_func_new(c->arena, u->name);
+	struct ir_block *end;
 	bool early = false;
 	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;
 
 	l.b = (struct ir_build){ .f = f, .span = u->probe->span };
 	l.leave = ir_block_new(f);
-	l.leave_plain = ir_block_new(f);
+	end = l.leave_plain = ir_block_new(f);
 	ir_place(&l.b, ir_block_new(f));
 	l.ctx = ir_ctx(&l.b);
 	if (u->provider->lower_entry)
@@ -694,6 +712,11 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 	ir_append_unscratch(&l.b, l.scratch);
 	ir_jmp(&l.b, l.leave_plain);
 	ir_place(&l.b, l.leave_plain);
+	if (c->needs_guard) {
+		ir_store(&l.b, l.guard, c->image->data.guard_off, 8, opnd_imm(0));
+		ir_jmp(&l.b, end);
+		ir_place(&l.b, end);
+	}
 	ir_ret(&l.b, opnd_imm(result));
 	return f;
 }

@@ -85,6 +85,7 @@ struct lower {
 	vec(struct known) known;
 	vec(u32) temps;  /* slots of the statement at hand */
 	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
+	vreg guard;      /* compile.needs_guard: this CPU's part of the data map, where the word is */
 	bool zero_tails; /* keys: bytes behind a string's end must be zero */
 	struct ir_block *loop_next, *loop_end; /* where continue and break go */
 	/* ir/lower_loop.c */

@@ -159,6 +159,7 @@ struct compile {
 	vec(struct site) sites;
 	u32 *canon[2]; /* by enum site_show: for each site the first one that shows the same text; site_canon() */
 	vec(struct unit *) units;
+	bool needs_guard; /* one is where our own programs pass while they hold a lock: only one program runs on a CPU at a time */
 	vec(struct map *) maps; /* in order of first use */
 	struct image *image;
 	bool warns_more;       /* -k: failed reads of memory, and of keys that are not there, are told with their place */

@@ -247,6 +247,25 @@ struct group {
 	vec(struct site) sites;
 };
 
+/* Programs send records under a lock of the ring, which they take as others do: by the kernel's functions. A program that runs at the return
+ * of those, and sends something itself, would wait for a lock that its own CPU holds. The kernel keeps a program from interrupting itself
+ * there, but not another one. Kernels since 6.15 find out and give up. */
+static bool is_in_locks(const struct site *s)
+{
+	static const char *const patterns[] = {
+		"*spin_lock*", "*spin_unlock*", "*spin_trylock*", "*ringbuf*", "bpf_*", "__bpf_*", "*irq_work*", "lock_*",
+		"contention_*", "*rcu_read_*lock*", "preempt_*", "irq_enable*", "irq_disable*",
+	};
+	const char *colon = strrchr(s->name, ':'), *what = s->func ? s->func : colon ? colon + 1 : s->name;
+
+	if (s->provider->as != AS_KERNEL)
+		return false;
+	for (u32 i = 0; i < ARRAY_CNT(patterns); i++)
+		if (glob_match(patterns[i], what))
+			return true;
+	return s->addr && !s->func; /* wherever that is */
+}
+
 static void make_unit(struct compile *c, const struct probe *p, const struct group *g, const struct body_uses *uses)
 {
 	struct unit *u = arena_new(c->arena, struct unit);
@@ -256,8 +275,10 @@ static void make_unit(struct compile *c, const struct probe *p, const struct gro
 	u->name = program_name(c->arena, &g->sites.at[0]);
 	u->site_first = c->sites.cnt;
 	u->site_cnt = g->sites.cnt;
-	vec_for(s, &g->sites)
+	vec_for(s, &g->sites) {
 		avec_push(c->arena, &c->sites, *s);
+		c->needs_guard |= is_in_locks(s);
+	}
 	u->pred = p->pred ? expr_copy(c->arena, p->pred) : NULL;
 	u->body = block_copy(c->arena, p->body);
 	if (u->provider->plan)

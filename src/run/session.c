@@ -467,6 +467,9 @@ static void report_losses(struct run *r)
 	if (s->head->scratch_busy)
 		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
 			(unsigned long long)s->head->scratch_busy);
+	if (s->head->guarded)
+		warn_at(r, NULL, "%llu hit%s left out: a program was running on that CPU, and a probe is on what programs use themselves",
+			(unsigned long long)s->head->guarded, s->head->guarded == 1 ? " was" : "s were");
 	if (s->head->failed_stacks)
 		warn_at(r, NULL, "%llu stack%s could not be taken and count%s as empty", (unsigned long long)s->head->failed_stacks,
 			s->head->failed_stacks == 1 ? "" : "s", s->head->failed_stacks == 1 ? "s" : "");
