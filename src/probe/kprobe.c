@@ -1,11 +1,13 @@
 /* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
  *
- * Two ways to attach: one perf event per site, which can do everything (offsets, modules, addresses), or one kprobe_multi link
- * for many functions at once, which takes whole functions by name only, and only those that ftrace can trace (not all that
- * kprobes can). site.variant says whether a site could go by the second; unit.variant which one was taken.
+ * Two ways to attach: one perf event per site, which can do everything (offsets, addresses), or one kprobe_multi link
+ * for many functions at once, which takes whole functions only, and only those that ftrace can trace (not all that
+ * kprobes can). It takes them by name, or, where the module matters, by address. site.variant says whether a site could go by the second;
+ * unit.variant which one was taken.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/glob.h"
@@ -21,6 +23,7 @@ enum {
 	SITE_SINGLE, /* by perf event only */
 	SITE_NAMED,  /* a function by name: by link, if ftrace knows it */
 	SITE_LISTED, /* one that ftrace lists */
+	SITE_OF_MODULE, /* the same, of a module: by link, if its address is known */
 };
 
 /* unit.variant */
@@ -126,7 +129,10 @@ static void add(struct site_sink *sink, const struct provider *p, const char *na
 		s->target = arena_strndup(sink->arena, name, colon - name);
 	s->func = colon ? colon + 1 : name;
 	s->off = off;
-	s->variant = off || colon ? SITE_SINGLE : is_listed ? SITE_LISTED : SITE_NAMED;
+	if (off || (colon && !is_listed))
+		s->variant = SITE_SINGLE;
+	else
+		s->variant = colon ? SITE_OF_MODULE : is_listed ? SITE_LISTED : SITE_NAMED;
 }
 
 static int expand_wildcard(struct search *s, const struct provider *p)
@@ -147,6 +153,7 @@ static int expand_wildcard(struct search *s, const struct provider *p)
 struct lookup {
 	const char *func, *module; /* module NULL: any */
 	bool found, module_seen, any_text;
+	u64 addr; /* of what was found, 0: hidden */
 	struct arena *arena;
 	vec(const char *) names; /* all, for a suggestion; only when wanted */
 	bool want_names;
@@ -164,6 +171,7 @@ static bool look_at(void *arg, const struct ksym *sym, char type)
 	l->module_seen = true;
 	if (str_eq(sym->name, l->func)) {
 		l->found = true;
+		l->addr = sym->addr;
 		return false;
 	}
 	if (l->want_names)
@@ -171,20 +179,59 @@ static bool look_at(void *arg, const struct ksym *sym, char type)
 	return true;
 }
 
-static void expand_one(struct site_sink *sink, const struct provider *p, const char *module, const char *func, u64 off)
+struct extent {
+	const char *func;
+	u64 start, end; /* end: where the next symbol starts, UINT64_MAX: there is none */
+	bool is_func;   /* the function is there */
+};
+
+static bool look_behind(void *arg, const struct ksym *sym, char type)
+{
+	struct extent *e = arg;
+
+	(void)type;
+	if (sym->addr == e->start)
+		e->is_func |= str_eq(sym->name, e->func);
+	else if (sym->addr > e->start && sym->addr < e->end)
+		e->end = sym->addr;
+	return true;
+}
+
+/* Bytes from the start of a function to what comes after it; 0: unknown. */
+static u64 function_size(const char *func, u64 addr)
+{
+	struct extent e = { func, addr, UINT64_MAX };
+
+	kallsyms_each(look_behind, &e);
+	return addr && e.is_func && e.end != UINT64_MAX ? e.end - addr : 0;
+}
+
+/* False: it is not in the function, which was reported. */
+static bool offset_is_inside(struct diag *d, const struct attach_point *ap, const char *func, u64 addr, u64 off)
+{
+	u64 size = off && d ? function_size(func, addr) : 0;
+
+	if (!size || off < size)
+		return true;
+	diag_error(d, ap->span, E_ATTACH_POINT, "Offset outside the function bounds ('%s' size is %llu)", func, (unsigned long long)size);
+	return false;
+}
+
+static void expand_one(struct site_sink *sink, const struct provider *p, const char *module, const char *func, u64 off,
+		       const struct attach_point *ap, struct diag *d)
 {
 	const char *name = module ? arena_printf(sink->arena, "%s:%s", module, func) : func, *near;
 	const struct target *t = sink->c ? sink->c->target : NULL;
 	struct lookup l = { .func = func, .module = module, .arena = sink->arena, .want_names = true };
 
 	/* Quick: asks for one symbol. It cannot tell that there is none, as addresses may be hidden. */
-	if (!module && t && t->kaddr && t->kaddr(t->kaddr_self, func)) {
-		add(sink, p, name, off, false);
-		return;
-	}
-	kallsyms_each(look_at, &l);
+	l.addr = !module && t && t->kaddr ? t->kaddr(t->kaddr_self, func) : 0;
+	l.found = l.addr;
+	if (!l.found)
+		kallsyms_each(look_at, &l);
 	if (l.found || !l.any_text) { /* without a list of symbols the kernel has to tell, when the probe is attached */
-		add(sink, p, name, off, false);
+		if (offset_is_inside(d, ap, func, l.addr, off))
+			add(sink, p, name, off, false);
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
 	} else {
@@ -237,7 +284,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		return 0;
 	}
 	if (probe_func_offset(sink->arena, text, &func, &off))
-		expand_one(sink, p, module, func, off);
+		expand_one(sink, p, module, func, off, ap, d);
 	return 0;
 }
 
@@ -246,7 +293,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 static u64 share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
 	(void)c, (void)uses;
-	return s->variant != SITE_SINGLE;
+	return s->variant == SITE_NAMED ? SITE_LISTED : s->variant;
 }
 
 struct wanted {
@@ -286,12 +333,68 @@ static bool all_traceable(struct compile *c, const struct unit *u)
 	return ok;
 }
 
+struct addresses {
+	struct smap sites; /* "module:func" → struct site */
+	u32 left;
+};
+
+static bool take_address(void *arg, const struct ksym *sym, char type)
+{
+	struct addresses *a = arg;
+	char key[256]; /* longer than names of symbols with their module can be, or it is none of ours */
+	struct site *s;
+
+	if (!kallsyms_is_text(type) || !sym->addr)
+		return true;
+	snprintf(key, sizeof(key), "%s:%s", sym->module ? sym->module : "vmlinux", sym->name);
+	s = smap_get(&a->sites, key);
+	if (s && !s->addr) { /* of static functions with the same name the first one */
+		s->addr = sym->addr;
+		a->left--;
+	}
+	return a->left;
+}
+
+/* Whether the addresses of all functions of the unit, which have modules, are known. */
+static bool find_addresses(struct compile *c, const struct unit *u)
+{
+	struct site *sites = &c->sites.at[u->site_first];
+	struct addresses a = {};
+
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		const char *key = arena_printf(c->arena, "%s:%s", sites[i].target, sites[i].func);
+
+		if (!smap_get(&a.sites, key))
+			smap_put(&a.sites, key, &sites[i]);
+	}
+	a.left = a.sites.cnt;
+	kallsyms_each(take_address, &a);
+	for (u32 i = 0; i < u->site_cnt; i++) { /* of two attach points */
+		const struct site *same = smap_get(&a.sites, arena_printf(c->arena, "%s:%s", sites[i].target, sites[i].func));
+
+		sites[i].addr = same->addr;
+	}
+	smap_release(&a.sites);
+	return !a.left;
+}
+
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
-	bool is_single = c->sites.at[u->site_first].variant == SITE_SINGLE;
-
 	(void)uses;
-	u->variant = !is_single && u->site_cnt > 1 && target_has(c, KF_KPROBE_MULTI) && all_traceable(c, u) ? KP_MULTI : KP_PERF;
+	u->variant = KP_PERF;
+	if (u->site_cnt == 1 || !target_has(c, KF_KPROBE_MULTI))
+		return;
+	switch (c->sites.at[u->site_first].variant) {
+	case SITE_SINGLE:
+		return;
+	case SITE_NAMED:
+	case SITE_LISTED:
+		u->variant = all_traceable(c, u) ? KP_MULTI : KP_PERF;
+		return;
+	case SITE_OF_MODULE:
+		u->variant = find_addresses(c, u) ? KP_MULTI : KP_PERF;
+		return;
+	}
 }
 
 static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
@@ -322,25 +425,29 @@ static const char *hint_for(int err)
 
 static int link_multi(const struct multi *m, u32 lo, u32 hi)
 {
-	u64 *syms = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
+	bool by_addr = unit_site(m->ctx, m->u, lo)->variant == SITE_OF_MODULE;
+	u64 *which = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
 		.attach_type = BPF_TRACE_KPROBE_MULTI,
 		.kprobe_multi = {
 			.flags = m->u->provider == &provider_kretprobe ? BPF_F_KPROBE_MULTI_RETURN : 0,
 			.cnt = hi - lo,
-			.syms = (u64)(uintptr_t)syms,
+			.syms = by_addr ? 0 : (u64)(uintptr_t)which,
+			.addrs = by_addr ? (u64)(uintptr_t)which : 0,
 			.cookies = (u64)(uintptr_t)cookies,
 		},
 	};
 	int fd;
 
 	for (u32 i = lo; i < hi; i++) {
-		syms[i - lo] = (u64)(uintptr_t)unit_site(m->ctx, m->u, i)->func;
+		const struct site *s = unit_site(m->ctx, m->u, i);
+
+		which[i - lo] = by_addr ? s->addr : (u64)(uintptr_t)s->func;
 		cookies[i - lo] = m->u->site_first + i;
 	}
 	fd = kern_link_create(&attr);
-	free(syms);
+	free(which);
 	free(cookies);
 	return fd;
 }
@@ -389,7 +496,8 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 		}
 		err = attach_one(ctx, u, i, prog_fd, type, bit);
 		if (err == -EILSEQ) /* whose text speaks of characters */
-			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, "the offset is not at the start of an instruction", NULL);
+			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, "the offset is not at the start of an instruction",
+					    "offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
 		else if (err)
 			probe_attach_failed(ctx, unit_site(ctx, u, i), err, "cannot attach to the function", hint_for(err));
 		else
