@@ -188,6 +188,23 @@ static int report_lost(struct session *s)
 	return -1;
 }
 
+/* Calls on_tick() if it is time to. Returns the smaller of timeout and the milliseconds to the next time. */
+static int tick(struct loop *l, u64 now, u64 *last, int timeout)
+{
+	int left;
+
+	if (!l->on_tick)
+		return timeout;
+	if (!*last)
+		*last = now;
+	if (now - *last >= LOOP_TICK_MS * 1000000ull) {
+		l->on_tick(l->arg);
+		*last = now;
+	}
+	left = LOOP_TICK_MS - (int)((now - *last) / 1000000);
+	return timeout < 0 ? left : MIN(timeout, left);
+}
+
 /* Events that come one by one, each faster than we fall asleep, would cost a wake-up each: it is better to wait for some more.
  * Not for long, and not for so many that even a small ring could fill up. */
 static void gather(u64 last_start, u64 start, int cnt)
@@ -215,7 +232,7 @@ void loop_run(struct loop *l)
 	/* Faults come without an event that would wake us, and so do full maps. */
 	bool looks_at_maps = !l->is_brief && full_maps_possible(s);
 	int patience = s->image->faults.cnt || looks_at_maps ? FAULT_LOOK_MS : -1;
-	u64 start = 0, last_start, woken, looked = 0;
+	u64 start = 0, last_start, last_tick = 0, woken, looked = 0;
 	int usr1_done = 0;
 
 	for (;;) {
@@ -231,6 +248,7 @@ void loop_run(struct loop *l)
 		timeout = report_lost(s);
 		if (timeout < 0)
 			timeout = patience;
+		timeout = tick(l, start, &last_tick, timeout);
 		if (caught)
 			s->exiting = true;
 		if (s->exiting || l->is_brief)

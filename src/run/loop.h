@@ -25,12 +25,16 @@ bool full_maps_possible(const struct session *s);
 /* Forgets what was counted so far. */
 void faults_reset(struct session *s);
 
+enum { LOOP_TICK_MS = 3000 };
+
 struct loop {
 	struct session *s;
 	int pid_fd;    /* of the process whose end ends us, or -1 */
 	bool is_brief; /* nothing will come but what is there */
 	/* Called in the loop for each SIGUSR1; NULL if nobody wants it. False: it is time to end. */
 	bool (*on_usr1)(void *arg);
+	/* Called every LOOP_TICK_MS or somewhat later; NULL if nobody wants it. */
+	void (*on_tick)(void *arg);
 	void *arg;
 };
 /* Handles events until there is a reason to end. */

@@ -23,12 +23,14 @@
 
 #define OUT_BUF_SZ (64 << 10)
 #define PROGRESS_AFTER_NS 1000000000ull
+#define LOOK_AT_MAX 1000 /* descriptors that are asked every few seconds what was missed; with more it would take too long */
 #define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
 
-/* Descriptors of one program, and what they tell at the end. */
+/* Descriptors of one program, and what they and the program tell of hits that never ran it. */
 struct attached {
 	u32 prog, fd_cnt;
 	u64 missed;
+	u64 told; /* of missed and skipped ones together, -v */
 };
 
 struct run {
@@ -308,9 +310,31 @@ static void count_missed(struct run *r)
 {
 	u32 at = 0;
 
-	vec_for(a, &r->attached)
+	vec_for(a, &r->attached) {
+		if (r->attach.fds.cnt)
+			a->missed = 0;
 		for (u32 end = at + a->fd_cnt; at < end && at < r->attach.fds.cnt; at++)
 			a->missed += kern_link_missed(r->attach.fds.at[at]);
+	}
+}
+
+/* -v: tells while tracing what report_losses() tells at the end, if there is something new. */
+static void tell_missed(void *arg)
+{
+	struct run *r = arg;
+	struct session *s = &r->s;
+
+	if (r->attach.fds.cnt > LOOK_AT_MAX)
+		return;
+	count_missed(r);
+	vec_for(a, &r->attached) {
+		u64 cnt = a->missed + (s->obj->ops->prog_missed ? s->obj->ops->prog_missed(s->obj, a->prog) : 0);
+
+		if (cnt > a->told)
+			warn_at(r, &s->image->progs.at[a->prog].unit->probe->span, "the kernel skipped %llu hit%s of this probe since %s",
+				(unsigned long long)(cnt - a->told), cnt - a->told == 1 ? "" : "s", a->told ? "the last message" : "the start");
+		a->told = cnt;
+	}
 }
 
 static void detach_all(struct run *r)
@@ -355,11 +379,13 @@ static bool trace(struct run *r)
 	struct sbuf why = {};
 	u32 cnt;
 
+	loop.arg = r;
+	if (r->opts->verbose)
+		loop.on_tick = tell_missed;
 	/* From here on, so that a signal that comes while we attach is not the end. */
 	if (has_trigger(r)) {
 		signals_take_usr1();
 		loop.on_usr1 = run_triggered;
-		loop.arg = r;
 	}
 	if (!r->opts->dry_run && !run_self(r, false))
 		return false;
