@@ -495,9 +495,28 @@ static int op_map_lookup(struct object *base, u32 map, const void *key, void *va
 	return kern_map_lookup(((struct kobject *)base)->maps[map].fd, key, value);
 }
 
-static int op_map_delete(struct object *base, u32 map, const void *key)
+static int op_map_delete(struct object *base, u32 map, const void *keys, u32 cnt)
 {
-	return kern_map_delete(((struct kobject *)base)->maps[map].fd, key);
+	int fd = ((struct kobject *)base)->maps[map].fd;
+	u32 key_sz = base->image->maps.at[map].key_sz;
+	bool has_batches = true;
+
+	for (u32 i = 0; i < cnt;) {
+		const u8 *key = (const u8 *)keys + (size_t)i * key_sz;
+		u32 done = cnt - i;
+		int err = has_batches ? kern_map_delete_batch(fd, key, &done) : -ENOTSUPP_;
+
+		if (err == -ENOTSUPP_ || err == -EOPNOTSUPP || err == -EINVAL) {
+			has_batches = false;
+			done = 0;
+			err = kern_map_delete(fd, key);
+		}
+		if (err && err != -ENOENT)
+			return err;
+		/* It stopped at a key that a program was faster to delete, or that one was deleted by itself. */
+		i += done + (err || !has_batches);
+	}
+	return 0;
 }
 
 static int op_map_update(struct object *base, u32 map, const void *key, const void *value)

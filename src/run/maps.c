@@ -132,11 +132,8 @@ void session_clear_map(struct session *s, const struct map *m)
 		return;
 	}
 	err = ops->map_read(s->obj, m->image_map, &d);
-	for (u32 i = 0; !err && i < d.cnt; i++) {
-		err = ops->map_delete(s->obj, m->image_map, d.keys + (size_t)i * d.key_sz);
-		if (err == -ENOENT)
-			err = 0; /* a program was faster */
-	}
+	if (!err)
+		err = ops->map_delete(s->obj, m->image_map, d.keys, d.cnt);
 	if (err)
 		complain(s, m, "clear", err);
 	map_dump_release(&d);

@@ -35,7 +35,8 @@ struct object_ops {
 	void *(*map_mem)(struct object *o, u32 map);
 	int (*map_read)(struct object *o, u32 map, struct map_dump *out);
 	int (*map_lookup)(struct object *o, u32 map, const void *key, void *value); /* value: stride bytes */
-	int (*map_delete)(struct object *o, u32 map, const void *key);
+	/* Keys that are not there, or not any more, are no error. */
+	int (*map_delete)(struct object *o, u32 map, const void *keys, u32 cnt);
 	int (*map_update)(struct object *o, u32 map, const void *key, const void *value);
 	/* Hands over all records that are ready, both rings in order. Returns how many. Must return even if programs send
 	 * faster than fn works: what is sent after the call need not be handed over. */

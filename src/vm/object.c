@@ -186,11 +186,17 @@ static int map_lookup(struct object *o, u32 map, const void *key, void *value)
 	return m ? vm_map_lookup(m, key, value) : -EINVAL;
 }
 
-static int map_delete(struct object *o, u32 map, const void *key)
+static int map_delete(struct object *o, u32 map, const void *keys, u32 cnt)
 {
 	struct vm_map *m = vm_map(self(o)->vm, map);
+	int err = m ? 0 : -EINVAL;
 
-	return m ? vm_map_delete(m, key) : -EINVAL;
+	for (u32 i = 0; i < cnt && !err; i++) {
+		err = vm_map_delete(m, (const u8 *)keys + (size_t)i * o->image->maps.at[map].key_sz);
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
 }
 
 static int map_update(struct object *o, u32 map, const void *key, const void *value)

@@ -823,8 +823,17 @@ static void check_maps(struct object *o)
 	map_dump_release(&dump);
 	sum = 5;
 	CHECK(!o->ops->map_lookup(o, h, &sum, value) && !memcmp(value, &sum, 4));
-	CHECK(!o->ops->map_delete(o, h, &sum) && o->ops->map_delete(o, h, &sum) == -ENOENT);
+	CHECK(!o->ops->map_delete(o, h, &sum, 1) && !o->ops->map_delete(o, h, &sum, 1));
 	CHECK(o->ops->map_lookup(o, h, &sum, value) == -ENOENT);
+	{
+		/* Those that are missing, at the start, inside, twice and at the end, do not keep it from the others. */
+		u32 keys[] = { 5, 6, 5, 5, 7, 8, 8, 9, 5 };
+
+		CHECK(!o->ops->map_delete(o, h, keys, ARRAY_CNT(keys)));
+		for (sum = 5; sum < 10; sum++)
+			CHECK(o->ops->map_lookup(o, h, &sum, value) == -ENOENT);
+		CHECK(!o->ops->map_lookup(o, h, &sum, value));
+	}
 
 	for (u32 i = 0; i < cpus; i++)
 		percpu[16 * i] = i + 1;

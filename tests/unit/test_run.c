@@ -64,11 +64,11 @@ static int fake_lookup(struct object *o, u32 map, const void *key, void *value)
 	return MIN(i, 0);
 }
 
-static int fake_delete(struct object *o, u32 map, const void *key)
+static int fake_delete(struct object *o, u32 map, const void *keys, u32 cnt)
 {
 	(void)map;
-	((struct fake *)o)->deleted++;
-	return fake_find((struct fake *)o, key) < 0 ? -ENOENT : 0;
+	((struct fake *)o)->deleted += cnt;
+	return fake_find((struct fake *)o, keys) < 0 ? -ENOENT : 0;
 }
 
 static int fake_update(struct object *o, u32 map, const void *key, const void *value)

@@ -859,8 +859,8 @@ static void test_object(void)
 	map_dump_release(&dump);
 	value[0] = 0;
 	CHECK(o->ops->map_lookup(o, MAP_IDX_USER, &key, value) == 0 && value[0] == 4);
-	CHECK_EQ(o->ops->map_delete(o, MAP_IDX_USER, &key), 0);
-	CHECK_EQ(o->ops->map_delete(o, MAP_IDX_USER, &key), -ENOENT);
+	CHECK_EQ(o->ops->map_delete(o, MAP_IDX_USER, &key, 1), 0);
+	CHECK_EQ(o->ops->map_delete(o, MAP_IDX_USER, &key, 1), 0);
 	CHECK_EQ(o->ops->map_read(o, MAP_IDX_USER, &dump), 0);
 	CHECK_EQ(dump.cnt, 0);
 	map_dump_release(&dump);
