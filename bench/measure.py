@@ -44,7 +44,8 @@ def set_up():
     os.makedirs(s.scratch, exist_ok=True)
     s.tools["sonde"], s.titles["sonde"] = [opts.sonde], "sonde"
     for name, cmd in (("new", opts.new), ("old", opts.old)):
-        if cmd:
+        # A quick look is at the newest, if there is one.
+        if cmd and not (opts.quick and name == "old" and opts.new):
             s.tools[name] = shlex.split(cmd)
             s.titles[name] = "bpftrace " + ".".join(version_of(s.tools[name]).split(".")[:2])
     s.titles["hand"], s.titles["ply"] = "by hand", "ply"
