@@ -229,7 +229,8 @@ def goals_of(m):
 def main():
     set_up()
     wanted = opts.only or "sepmcgt"
-    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "guest": measure_guest()}
+    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "guest": measure_guest(),
+         "load": os.getloadavg()[0]}
     if "s" in wanted:
         m["commands"] = measure_commands()
     if "e" in wanted:
@@ -261,7 +262,8 @@ def report(m):
         versions.append(f"clang {version_of(['clang'])}")
     if shutil.which("pahole"):
         versions.append(f"pahole {version_of(['pahole'])}")
-    print("- " + "; ".join(versions) + "\n")
+    print("- " + "; ".join(versions))
+    print(f"- load average before the run {m['load']:.1f}, and {os.getloadavg()[0]:.1f} at its end: much more than 1 to 2 is other work, which disturbs\n")
 
     print("## Goals\n")
     table(["", "goal", "measured", "met"], goals_of(m))
