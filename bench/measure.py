@@ -19,7 +19,6 @@ p.add_argument("--new", help="command that runs the newest bpftrace")
 p.add_argument("--old", help="command that runs the bpftrace of Debian 12")
 p.add_argument("--ply", help="command that runs ply")
 p.add_argument("--ply-version", default="")
-p.add_argument("--guest", help="file with figures taken in a guest: lines of a title and milliseconds of sonde and bpftrace")
 p.add_argument("--picture", required=True, help="where the curves are drawn")
 p.add_argument("--only", default="", help="letters of the sections: s, e, p, m, c, g, t; for trying")
 p.add_argument("--quick", action="store_true")
@@ -85,15 +84,6 @@ def measure_commands():
     say("listing")
     rows.append(("`-l 'tracepoint:*'`", compare({t: cmd + ["-l", "tracepoint:*"] for t, cmd in Setup.tools.items()}, ROUNDS // 2)))
     return rows
-
-
-def measure_guest():
-    """[(title, ms of sonde, ms of bpftrace)]"""
-    if not opts.guest or not os.path.exists(opts.guest):
-        return []
-    with open(opts.guest) as f:
-        rows = [line.rstrip("\n").split("\t") for line in f]
-    return [(r[0], float(r[1]), float(r[2])) for r in rows if len(r) == 3]
 
 
 BTF = "/sys/kernel/btf/vmlinux"
@@ -189,8 +179,7 @@ def goals_of(m):
     if "new" in wild:
         g.at_most(f"attach + detach of all system call tracepoints ÷ {new}", 0.005, wild["sonde"].wall / wild["new"].wall)
     sites = {t.strip("`").split(" {")[0]: c["sonde"].wall / c["new"].wall for t, c in m["commands"] if "uprobe" in t and "new" in c}
-    sites.update({f"{t} (guest)": a / b for t, a, b in m["guest"]})
-    g.all_at_most(f"attach + detach of thousands of kprobes and uprobes ÷ {new}", 0.5, sites)
+    g.all_at_most(f"attach + detach of thousands of uprobes ÷ {new}", 0.5, sites)
     for t in ("new", "old"):
         r = event_ratios(m["events"], t)
         if r:
@@ -229,8 +218,7 @@ def goals_of(m):
 def main():
     set_up()
     wanted = opts.only or "sepmcgt"
-    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "guest": measure_guest(),
-         "load": os.getloadavg()[0]}
+    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "load": os.getloadavg()[0]}
     if "s" in wanted:
         m["commands"] = measure_commands()
     if "e" in wanted:
@@ -282,9 +270,6 @@ def report(m):
                 line.append(f"{ratio(a.wall, b.wall)} / {ratio(a.cpu, b.cpu)} / {ratio(a.rss, b.rss)}" if a and b else "–")
             rows.append(line)
         table([""] + [Setup.titles[t] for t in tools] + [f"÷ {Setup.titles[t]}" for t in tools[1:]], rows)
-    if m["guest"]:
-        print("In a guest (Debian's 6.12 in QEMU without hardware help, so the times are long), ms from start to end:\n")
-        table(["", "sonde", "bpftrace", "÷ bpftrace"], [(t, num(a), num(b), ratio(a, b)) for t, a, b in m["guest"]])
     if m["events"]:
         show_events(m["events"])
         show_insns(m["insns"])
