@@ -199,7 +199,8 @@ def times(x):
 
 
 def geometric_mean(values):
-    return statistics.geometric_mean(values) if values else None
+    """None where noise left nothing, or less than nothing, to compare."""
+    return statistics.geometric_mean(values) if values and min(values) > 0 else None
 
 
 def table(head, rows):
