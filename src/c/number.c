@@ -54,7 +54,7 @@ bool cnumber_parse(const char *s, u32 len, struct cnumber *n)
 s64 cchar_value(const char *s, u32 len)
 {
 	const char *p = memchr(s, '\'', len), *end = s + len;
-	s64 v = 0;
+	u64 v = 0; /* of more than a few characters the last ones stay */
 	u32 cnt = 0;
 
 	for (p = p ? p + 1 : end; p < end && *p != '\''; cnt++) {
@@ -67,7 +67,7 @@ s64 cchar_value(const char *s, u32 len)
 			if (*p == 'x') {
 				c = 0;
 				for (p++; p < end && digit(*p) < 16; p++)
-					c = c * 16 + digit(*p);
+					c = (c * 16 + digit(*p)) & 0xffff;
 			} else if (*p >= '0' && *p <= '7') {
 				c = 0;
 				for (u32 i = 0; i < 3 && p < end && *p >= '0' && *p <= '7'; i++)

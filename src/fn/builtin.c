@@ -223,6 +223,23 @@ static void check_argn(struct check *k, struct expr *e)
 	}
 }
 
+/* sargN of older versions: what the caller put on the stack, in words. */
+static void check_sargn(struct check *k, struct expr *e)
+{
+	e->type = &type_u64;
+	if (!(k->unit->provider->flags & PROV_ARGN) || !(k->unit->provider->flags & PROV_REG) || !k->unit->provider->lower_reg)
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "The %s builtin can only be used with kprobe and uprobe probes", e->call.name);
+	else if (e->call.suffix > 255)
+		check_fail(k, e, E_NO_ARGS, "%s is far beyond any argument: there are up to 256", e->call.name);
+}
+
+static struct val lower_sargn(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct val sp = l->unit->provider->lower_reg(l, abi.sp_off);
+
+	return val_reg(lower_load(l, (struct mem){ lower_force(l, sp.r), (abi.ret_on_stack ? 8 : 0) + 8 * (s64)e->call.suffix, l->unit->provider->as }, &type_u64));
+}
+
 static struct val lower_argn(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	return l->unit->provider->lower_argn(l, e->call.suffix);
@@ -452,6 +469,7 @@ static const struct fn rows[] = {
 	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },
 	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
 	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
+	{ "sargN", "() uint64", "word number N that the caller of the traced function put on the stack: the arguments behind those in registers", "kprobe:vfs_read { @ = sarg0 }", FN_WORD | FN_SUFFIX, check_sargn, lower_sargn },
 	{ "args", "() struct", "the named arguments of a function or tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
 	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD | FN_CTX, check_ctx, lower_ctx_row },
 	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }", FN_WORD, check_probe, lower_site_row },

@@ -266,7 +266,6 @@ static bool try_constant(struct check *k, struct expr *e)
 static const struct {
 	const char *name, *hint;
 } dropped[] = {
-	{ "sargN", "arguments on the stack are read from there: *(uint64 *)(reg(\"sp\") + 8), …" },
 	{ "stack", "kstack or ustack" },
 	{ "printk", "debugf()" },
 	{ "name", "probe" },
