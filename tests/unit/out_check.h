@@ -33,7 +33,7 @@ static struct naming naming;
 static inline void world_init(void)
 {
 	static const char script[] = "BEGIN { @x++; }";
-	static struct site sites[] = { { .name = "begin" }, { .name = "kprobe:vfs_read", .func = "vfs_read" } };
+	static struct site sites[8] = { { .name = "begin" }, { .name = "kprobe:vfs_read", .func = "vfs_read" } };
 
 	setenv("TZ", "UTC", 1);
 	arena_init(&arena);
