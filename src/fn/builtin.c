@@ -226,8 +226,10 @@ static void check_argn(struct check *k, struct expr *e)
 /* sargN of older versions: what the caller put on the stack, in words. */
 static void check_sargn(struct check *k, struct expr *e)
 {
+	const u32 entry = PROV_ARGN | PROV_REG | PROV_FUNC; /* of a function */
+
 	e->type = &type_u64;
-	if (!(k->unit->provider->flags & PROV_ARGN) || !(k->unit->provider->flags & PROV_REG) || !k->unit->provider->lower_reg)
+	if ((k->unit->provider->flags & entry) != entry)
 		check_fail(k, e, E_NOT_ALLOWED_HERE, "The %s builtin can only be used with kprobe and uprobe probes", e->call.name);
 	else if (e->call.suffix > 255)
 		check_fail(k, e, E_NO_ARGS, "%s is far beyond any argument: there are up to 256", e->call.name);

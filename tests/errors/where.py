@@ -37,6 +37,7 @@ SIGNAL = ALL - SELF - {"iter"}
 ROWS = [
     ("args", "print({args});", {"tracepoint", "rawtracepoint", "fentry", "fexit", "uprobe"}),
     ("argN", "print(arg0);", {"kprobe", "uprobe", "usdt", "rawtracepoint"}),
+    ("sargN", "print(sarg0);", {"kprobe", "uprobe"}),
     ("retval", "print(retval);", {"kretprobe", "uretprobe", "fexit"}),
     ("ctx", "print(ctx);", REGS | {"iter"}),
     ("func", "print(func);", {"kprobe", "kretprobe", "uprobe", "uretprobe", "fentry", "fexit"}),
