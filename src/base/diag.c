@@ -100,17 +100,21 @@ void diag_hint(struct diag *d, const char *fmt, ...)
 
 void diag_locate(const struct diag *d, struct span at, u32 *line, u32 *col)
 {
-	const struct source *s = &d->sources.at[at.src];
+	struct source *s = &((struct diag *)d)->sources.at[at.src]; /* what it remembers is no part of what it says */
+	u32 end = MIN(at.begin, s->len);
 
-	*line = *col = 1;
-	for (u32 i = 0; i < at.begin && i < s->len; i++) {
-		if (s->text[i] == '\n') {
-			++*line;
-			*col = 1;
-		} else {
-			++*col;
-		}
+	if (s->seen_begin > end)
+		s->seen_begin = s->seen_lines = 0;
+	for (;;) {
+		const char *nl = memchr(s->text + s->seen_begin, '\n', end - s->seen_begin);
+
+		if (!nl)
+			break;
+		s->seen_begin = nl + 1 - s->text;
+		s->seen_lines++;
 	}
+	*line = s->seen_lines + 1;
+	*col = end - s->seen_begin + 1;
 }
 
 void diag_format_place(const struct diag *d, struct span at, struct sbuf *out)

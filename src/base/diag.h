@@ -31,6 +31,8 @@ struct source {
 	u32 len;
 	bool is_imported;
 	struct span from; /* … by this */
+	/* Where the last question about a place led: most come in the order of the text. */
+	u32 seen_begin, seen_lines; /* offset of a line, and how many there are before it */
 };
 
 enum diag_tag {
