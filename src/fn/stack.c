@@ -97,6 +97,8 @@ struct walk {
 	struct ir_block *bad, *good;
 };
 
+#define SMALL_STACK 128 /* bytes; larger ones are never on the stack */
+
 /* got = get_stack(), from frame `first` on. */
 static void take(struct lower *l, const struct walk *w, u32 first)
 {
@@ -177,6 +179,10 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	pid = is_user ? lower_pid(l) : 0;
 	l->image->has_user_addrs |= is_user;
 	lower_ctx(l);
+	/* The helper of raw tracepoints and of fentry is declared as one that reads the memory: on the stack, where small objects are, the
+	 * verifier of 6.1 wants it written before. */
+	if (w.bytes <= SMALL_STACK)
+		lower_zero(l, (struct mem){ m.base, m.off + w.head, m.as }, w.bytes);
 	w.to = lower_addr(l, m);
 	if (has_ids)
 		w.flags |= BPF_F_USER_BUILD_ID;
