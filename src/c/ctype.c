@@ -4,7 +4,7 @@
 
 struct cty cty_void = { .kind = CTY_VOID, .name = "void", .align = 1 };
 struct cty cty_bool = { .kind = CTY_BOOL, .align = 1, .size = 1, .name = "_Bool" };
-struct cty cty_char = { .kind = CTY_INT, .align = 1, .size = 1, .is_signed = true, .is_char = true, .name = "char" };
+struct cty cty_char = { .kind = CTY_INT, .align = 1, .size = 1, .is_signed = true, .name = "char" };
 INT_TYPE(cty_schar, 1, true, "signed char");
 INT_TYPE(cty_uchar, 1, false, "unsigned char");
 INT_TYPE(cty_short, 2, true, "short int");
@@ -64,18 +64,17 @@ struct cty *cty_array(struct arena *a, struct cty *of, s64 cnt)
 {
 	struct cty *t = arena_new(a, struct cty);
 
-	*t = (struct cty){ .kind = CTY_ARRAY, .of = of, .is_flexible = cnt < 0, .cnt = cnt < 0 ? 0 : cnt };
+	*t = (struct cty){ .kind = CTY_ARRAY, .of = of, .cnt = cnt < 0 ? 0 : cnt };
 	return t;
 }
 
 /* How a bit-field's or a member's alignment changes when it is packed: to that of a byte, unless it says more itself. */
 static u32 member_align(const struct clayout *l, const struct cty *type, const struct cattrs *a)
 {
-	u32 align = l->is_packed || a->is_packed ? 1 : MAX(cty_align(type), 1u);
+	u32 align = MAX(l->is_packed || a->is_packed ? 1 : MAX(cty_align(type), 1u), a->align);
 
-	if (l->pack && align > l->pack)
-		align = l->pack;
-	return MAX(align, a->align);
+	/* #pragma pack has the last word. */
+	return l->pack ? MIN(align, l->pack) : align;
 }
 
 void clayout_add(struct clayout *l, const char *name, struct cty *type, s64 bits, const struct cattrs *a)

@@ -26,10 +26,8 @@ struct cty {
 	u32 align;           /* CTY_TYPEDEF: its own, or 0 */
 	u64 size;
 	bool is_signed;      /* CTY_INT, CTY_ENUM */
-	bool is_char;        /* char itself, not signed or unsigned char */
 	bool is_defined;     /* CTY_STRUCT, CTY_UNION, CTY_ENUM: has a body */
 	bool is_variadic;    /* CTY_FUNC */
-	bool is_flexible;    /* CTY_ARRAY without a length */
 	const char *name;    /* tag, typedef, or the integer's; "" or NULL: none */
 	struct cty *of;      /* pointer, array, function, typedef, const: what it is of */
 	u64 cnt;             /* CTY_ARRAY */

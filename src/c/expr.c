@@ -357,7 +357,7 @@ static bool postfix(struct cparse *p, struct cvalue *out)
 				return false;
 			*out = unknown(t->kind == CTY_ARRAY || t->kind == CTY_PTR ? t->of : &cty_int);
 		} else if (cparse_at(p, '.') || cparse_at(p, COP_ARROW)) {
-			bool is_arrow = cparse_at(p, COP_ARROW), known = out->is_const;
+			bool is_arrow = cparse_at(p, COP_ARROW);
 			const struct cmember *m;
 			u64 bits = 0;
 			s64 base = out->v;
@@ -376,7 +376,6 @@ static bool postfix(struct cparse *p, struct cvalue *out)
 			/* Of ((struct x *)0)->y the address is known: it is how headers wrote offsetof. */
 			*out = unknown(m->type);
 			out->v = base + bits / 8;
-			(void)known;
 		} else if (cparse_at(p, '(')) {
 			cparse_skip_balanced(p);
 			if (t->kind == CTY_PTR)

@@ -648,7 +648,7 @@ static void skip_member(struct cparse *p)
 
 static bool struct_body(struct cparse *p, struct cty *t, struct cattrs *a)
 {
-	struct clayout l = { .arena = p->arena, .type = t, .pack = p->pack, .align = 1 };
+	struct clayout l = { .arena = p->arena, .type = t, .pack = pp_pack(p->pp), .align = 1 };
 	struct raws raws = {};
 	bool ok = true;
 
@@ -708,7 +708,6 @@ static bool enum_body(struct cparse *p, struct cty *t, struct cattrs *a)
 		sym->is_const = true;
 		sym->is_huge = is_this_huge;
 		sym->value = next;
-		sym->enum_type = t;
 		avec_push(p->arena, &consts, (struct cenumerator){ sym->name, next });
 		min = MIN(min, is_this_huge ? 0 : next);
 		max = MAX(max, next);

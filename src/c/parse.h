@@ -17,7 +17,6 @@ struct cparse {
 	struct ctok buf[CPARSE_BUF]; /* the next ones; buf[0] is the one to look at */
 	u32 buf_cnt;
 	u32 nest;
-	u32 pack;
 	bool has_tagged_members;    /* `struct tag;` inside of a struct is a member, as -fms-extensions has it */
 	vec(struct cty *) defined;  /* structs, unions, enums with a body, and typedefs, in order */
 };

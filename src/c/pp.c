@@ -45,7 +45,6 @@ struct frame {
 
 struct cond {
 	bool is_taken;   /* one of its branches was read */
-	bool is_reading;
 	bool was_else;
 	bool is_guard;
 };
@@ -59,6 +58,8 @@ struct pp {
 	struct smap files;   /* by path */
 	struct smap lookups; /* "folder|name" → path */
 	u32 counter;
+	u32 pack;            /* #pragma pack; 0: none */
+	vec(u32) packs;      /* … that were pushed */
 	u32 token_cnt;       /* made by macros */
 	u32 error_cnt, file_cnt;
 	struct sbuf errors;
@@ -85,6 +86,11 @@ const char *pp_errors(const struct pp *pp)
 u32 pp_file_cnt(const struct pp *pp)
 {
 	return pp->file_cnt;
+}
+
+u32 pp_pack(const struct pp *pp)
+{
+	return pp->pack;
 }
 
 static struct frame *source_frame(struct pp *pp)
@@ -146,6 +152,7 @@ void pp_free(struct pp *pp)
 	vec_free(&pp->dirs);
 	vec_free(&pp->frames);
 	vec_free(&pp->conds);
+	vec_free(&pp->packs);
 	smap_release(&pp->files);
 	smap_release(&pp->lookups);
 	sbuf_release(&pp->errors);
@@ -1087,7 +1094,7 @@ static void skip_branch(struct pp *pp)
 		} else if (!depth && str_eq(t.sym->name, "else")) {
 			c->is_guard = false;
 			if (!c->is_taken && !c->was_else) {
-				c->is_taken = c->is_reading = c->was_else = true;
+				c->is_taken = c->was_else = true;
 				skip_line(src, &pp->syms);
 				return;
 			}
@@ -1110,7 +1117,7 @@ static void skip_branch(struct pp *pp)
 				is_true = t.kind == CTOK_IDENT && (t.sym->macro != NULL) == want;
 			}
 			if (is_true) {
-				c->is_taken = c->is_reading = true;
+				c->is_taken = true;
 				return;
 			}
 		}
@@ -1119,9 +1126,36 @@ static void skip_branch(struct pp *pp)
 
 static void begin_cond(struct pp *pp, bool is_true, bool is_guard)
 {
-	vec_push(&pp->conds, (struct cond){ .is_taken = is_true, .is_reading = is_true, .is_guard = is_guard });
+	vec_push(&pp->conds, (struct cond){ .is_taken = is_true, .is_guard = is_guard });
 	if (!is_true)
 		skip_branch(pp);
+}
+
+/* "(" [ "push" | "pop" ] [ [ "," ] n ] ")" */
+static void pragma_pack(struct pp *pp, struct csource *src)
+{
+	bool has_word = false;
+	u32 n = 0;
+
+	for (;;) {
+		struct ctok t = ctok_next(src, &pp->syms, true);
+		struct cnumber num;
+
+		if (t.kind == CTOK_END || ctok_is(&t, ')'))
+			break;
+		if (t.kind == CTOK_NUM && cnumber_parse(t.s, t.len, &num) && is_pow2(num.value) && num.value <= 16)
+			n = num.value;
+		if (t.kind != CTOK_IDENT)
+			continue;
+		has_word = true;
+		if (str_eq(t.sym->name, "push")) {
+			vec_push(&pp->packs, pp->pack);
+		} else if (str_eq(t.sym->name, "pop")) {
+			pp->pack = pp->packs.cnt ? pp->packs.at[--pp->packs.cnt] : 0;
+		}
+	}
+	if (n || !has_word)
+		pp->pack = n;
 }
 
 /* Behind a "#" at the begin of a line of the innermost frame, which is a source. */
@@ -1171,7 +1205,6 @@ static void directive(struct pp *pp)
 			return;
 		}
 		/* The branch before it was read: the rest is not. */
-		pp->conds.at[pp->conds.cnt - 1].is_reading = false;
 		pp->conds.at[pp->conds.cnt - 1].is_guard = false;
 		pp->conds.at[pp->conds.cnt - 1].was_else |= str_eq(word, "else");
 		skip_line(&f->src, &pp->syms);
@@ -1188,6 +1221,8 @@ static void directive(struct pp *pp)
 		name = ctok_next(&f->src, &pp->syms, true);
 		if (name.kind == CTOK_IDENT && str_eq(name.sym->name, "once"))
 			f->file->is_once = true;
+		else if (name.kind == CTOK_IDENT && str_eq(name.sym->name, "pack"))
+			pragma_pack(pp, &f->src);
 	} else if (str_eq(word, "error")) {
 		pp_error(pp, "#error%.*s", (int)strcspn(f->src.p, "\n"), f->src.p);
 	}

@@ -44,6 +44,9 @@ bool pp_push_body(struct pp *pp, const struct cmacro *m);
 /* The next token after replacement; CTOK_END when everything was read. */
 struct ctok pp_next(struct pp *pp);
 
+/* What #pragma pack says where reading is: the largest alignment of members; 0: nothing. */
+u32 pp_pack(const struct pp *pp);
+
 /* How often something was wrong, and the first messages, one a line. */
 u32 pp_error_cnt(const struct pp *pp);
 const char *pp_errors(const struct pp *pp);

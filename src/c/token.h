@@ -47,7 +47,6 @@ struct csym {
 	bool is_const;          /* an enumerator */
 	bool is_huge;           /* … whose value is above what a signed number holds */
 	s64 value;
-	struct cty *enum_type;
 };
 
 struct ctok {

@@ -206,6 +206,41 @@ static void test_layouts(void)
 	cheader_free(h);
 }
 
+/* The same by #pragma pack, which no macro can hold: once for the compiler, once as text. */
+#pragma pack(push, 1)
+struct pack1 { char a; int b; short c : 5; long d; };
+#pragma pack(push, 2)
+struct pack2 { char a; int b; struct pack1 c; long d __attribute__((aligned(8))); };
+#pragma pack(pop)
+struct pack3 { char a; long b; };
+#pragma pack(pop)
+struct pack4 { char a; long b; };
+#pragma pack(4)
+struct pack5 { char a; long b; char c; };
+#pragma pack()
+struct pack6 { char a; long b; struct pack5 c; };
+
+static void test_pack(void)
+{
+	static const char text[] = "#pragma pack(push, 1)\nstruct pack1 { char a; int b; short c : 5; long d; };\n#pragma pack(push, 2)\n"
+				   "struct pack2 { char a; int b; struct pack1 c; long d __attribute__((aligned(8))); };\n#pragma pack(pop)\n"
+				   "struct pack3 { char a; long b; };\n#pragma pack(pop)\nstruct pack4 { char a; long b; };\n#pragma pack(4)\n"
+				   "struct pack5 { char a; long b; char c; };\n#pragma pack()\nstruct pack6 { char a; long b; struct pack5 c; };\n";
+	struct cheader *h = cheader_new();
+	size_t len;
+	u8 *data;
+
+	cheader_add_text(h, "pack", text, sizeof(text) - 1);
+	CHECK(cheader_error_cnt(h) == 0, "%s", cheader_errors(h));
+	data = cheader_types(h, &len);
+	CHECK(!btfraw_init(&types, data, len, false, NULL) && !btfraw_check(&types), "the BTF is wrong");
+	SIZE(struct, pack1); SIZE(struct, pack2); SIZE(struct, pack3); SIZE(struct, pack4); SIZE(struct, pack5); SIZE(struct, pack6);
+	OFF(struct, pack1, b); OFF(struct, pack1, d); OFF(struct, pack2, b); OFF(struct, pack2, c); OFF(struct, pack2, d);
+	OFF(struct, pack3, b); OFF(struct, pack4, b); OFF(struct, pack5, b); OFF(struct, pack5, c); OFF(struct, pack6, b); OFF(struct, pack6, c);
+	btfraw_release(&types);
+	cheader_free(h);
+}
+
 /* ---- constants and macros for scripts ---- */
 
 static void test_macros(void)
@@ -304,6 +339,7 @@ int main(void)
 {
 	test_texts();
 	test_layouts();
+	test_pack();
 	test_macros();
 	test_wrong();
 	return check_end();
