@@ -1,7 +1,6 @@
 /* sonde type --diff: members are matched by name, those of unnamed structs like the others. */
 #include <stdlib.h>
 
-#include "base/glob.h"
 #include "base/smap.h"
 #include "cli/type_flat.h"
 #include "cli/type_query.h"
@@ -125,19 +124,6 @@ static void diff_members(struct differ *d, u32 old_id, u32 new_id)
 	flat_release(&new);
 }
 
-static long long enum_val(const struct btf_type *t, u32 i, u32 *name_off)
-{
-	const struct btf_enum *e = (const void *)(t + 1);
-	const struct btf_enum64 *e64 = (const void *)(t + 1);
-
-	if (btf_kind(t) == BTF_KIND_ENUM64) {
-		*name_off = e64[i].name_off;
-		return e64[i].lo | (u64)e64[i].hi << 32;
-	}
-	*name_off = e[i].name_off;
-	return e[i].val;
-}
-
 static void enum_line(struct differ *d, const char *change, const char *name, long long from, long long to)
 {
 	d->cnt++;
@@ -165,22 +151,19 @@ static void diff_enums(struct differ *d, const struct btf_type *old, const struc
 		const struct btfraw *fb = side ? d->new->b : d->old->b, *tb = side ? d->old->b : d->new->b;
 		const struct btf_type *from = side ? new : old, *to = side ? old : new;
 		struct smap names = {};
-		u32 off;
+		s64 v, there;
 
-		for (u32 i = 0; i < btf_vlen(to); i++) {
-			enum_val(to, i, &off);
-			smap_put(&names, btfraw_str(tb, off), (void *)(uintptr_t)(i + 1));
-		}
+		for (u32 i = 0; i < btf_vlen(to); i++)
+			smap_put(&names, ctype_enumerator(tb, to, i, &v), (void *)(uintptr_t)(i + 1));
 		for (u32 i = 0; i < btf_vlen(from); i++) {
-			long long v = enum_val(from, i, &off), there;
-			const char *name = btfraw_str(fb, off);
+			const char *name = ctype_enumerator(fb, from, i, &v);
 			uintptr_t at = (uintptr_t)smap_get(&names, name);
 
 			if (!at) {
 				enum_line(d, side ? "added" : "removed", name, v, v);
 				continue;
 			}
-			there = enum_val(to, at - 1, &off);
+			ctype_enumerator(tb, to, at - 1, &there);
 			if (!side && v != there)
 				enum_line(d, "changed", name, v, there);
 		}
@@ -195,14 +178,6 @@ static u32 same_kinds(enum btf_kind kind)
 	u32 enums = BTF_BIT(BTF_KIND_ENUM) | BTF_BIT(BTF_KIND_ENUM64);
 
 	return BTF_BIT(kind) & enums ? enums : BTF_BIT(kind);
-}
-
-static bool is_wanted(const char *name, char **names, u32 cnt)
-{
-	for (u32 i = 0; i < cnt; i++)
-		if (glob_match(names[i], name))
-			return true;
-	return !cnt;
 }
 
 /* The heading, then the lines. */
@@ -256,7 +231,7 @@ int type_diff(struct type_view *old, struct type_view *new, char **names, u32 cn
 			const char *name = btfraw_str(from, t->name_off);
 			u32 there;
 
-			if (!*name || !is_wanted(name, names, cnt))
+			if (!type_is_wanted(name, names, cnt))
 				continue;
 			/* Names may come more than once: static types of several files. The first ones are compared. */
 			if (btfraw_find(from, same_kinds(btf_kind(t)), name) != id)

@@ -4,23 +4,17 @@ static void add(struct flat *f, const struct btfraw *b, u32 id, u32 base, const 
 {
 	const struct ctype_chain here = { id, chain };
 	const struct btf_type *t = btfraw_type(b, id);
-	const struct btf_member *m = ctype_members(t);
 
 	for (u32 i = 0; i < btf_vlen(t); i++) {
-		struct flat_member to = { .name = btfraw_str(b, m[i].name_off), .type = m[i].type, .sz = ctype_size(b, m[i].type),
-					  .bit_sz = btf_member_bit_sz(t, &m[i]) };
-		u32 bit = btf_member_bit_off(t, &m[i]), inner = ctype_strip(b, m[i].type, false);
+		struct layout_member m = layout_member_of(b, t, i);
+		u32 inner = ctype_strip(b, m.type, false);
 		const struct btf_type *it = btfraw_type(b, inner);
 
-		to.off = base + bit / 8;
-		if (to.bit_sz && to.sz && to.sz <= 16) {
-			to.off = base + bit / (8 * to.sz) * to.sz;
-			to.bit_off = bit % (8 * to.sz);
-		}
-		if (!*to.name && it && !ctype_chain_has(&here, inner) && (btf_kind(it) == BTF_KIND_STRUCT || btf_kind(it) == BTF_KIND_UNION))
-			add(f, b, inner, to.off, &here);
+		if (!*m.name && it && !ctype_chain_has(&here, inner) && (btf_kind(it) == BTF_KIND_STRUCT || btf_kind(it) == BTF_KIND_UNION))
+			add(f, b, inner, base + m.off, &here);
 		else
-			vec_push(&f->at, to);
+			vec_push(&f->at, (struct flat_member){ .name = m.name, .type = m.type, .off = base + m.off, .bit_sz = m.bit_sz, .sz = m.sz,
+							       .bit_off = m.bit_sz ? m.bit_off - 8 * m.off : 0 });
 	}
 }
 

@@ -49,23 +49,19 @@ static void member(struct type_view *v, const struct layout_member *m, struct sb
 static void body(struct type_view *v, u32 id, struct sbuf *out, const struct ctype_chain *chain)
 {
 	const struct btf_type *t = btfraw_type(v->b, id);
-	const struct btf_enum *e = (const void *)(t + 1);
-	const struct btf_enum64 *e64 = (const void *)(t + 1);
 	struct ctype_chain here = { id, chain };
 	struct layout l = {};
 
 	if (btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64) {
 		sbuf_puts(out, "\"values\": [");
 		for (u32 i = 0; i < btf_vlen(t); i++) {
-			bool is_64 = btf_kind(t) == BTF_KIND_ENUM64;
-			u64 val = is_64 ? e64[i].lo | (u64)e64[i].hi << 32 : (u64)(s64)e[i].val;
+			s64 value;
 
 			sbuf_puts(out, i ? ", {" : "{");
-			text(out, "name", btfraw_str(v->b, is_64 ? e64[i].name_off : e[i].name_off));
-			if (is_64 && !btf_kflag(t))
-				sbuf_printf(out, ", \"value\": %llu}", (unsigned long long)val);
-			else
-				sbuf_printf(out, ", \"value\": %lld}", (long long)val);
+			text(out, "name", ctype_enumerator(v->b, t, i, &value));
+			sbuf_puts(out, ", \"value\": ");
+			ctype_enum_value(t, value, out);
+			sbuf_putc(out, '}');
 		}
 		sbuf_putc(out, ']');
 		return;

@@ -17,7 +17,7 @@ static const char *name_of(const struct type_view *v, u32 id)
 	return btfraw_str(v->b, btfraw_type(v->b, id)->name_off);
 }
 
-static bool is_wanted(const char *name, char **names, u32 cnt)
+bool type_is_wanted(const char *name, char **names, u32 cnt)
 {
 	if (!*name)
 		return false;
@@ -48,7 +48,7 @@ static u32 list_structs(struct type_view *v, bool holes, char **names, u32 cnt, 
 	u32 n;
 
 	for (u32 id = 0; (id = btfraw_next(v->b, BTF_BIT(BTF_KIND_STRUCT), id));) {
-		if (!is_wanted(name_of(v, id), names, cnt))
+		if (!type_is_wanted(name_of(v, id), names, cnt))
 			continue;
 		layout_get(&l, &v->aligns, id, v->cacheline);
 		if (!holes)
@@ -122,7 +122,7 @@ static u32 list_members(struct type_view *v, const struct type_query *q, char **
 	if (q->what == QUERY_CONTAINS)
 		what = str_starts(what, "struct ") ? what + 7 : str_starts(what, "union ") ? what + 6 : str_starts(what, "enum ") ? what + 5 : what;
 	for (u32 id = 0; (id = btfraw_next(v->b, BTF_BIT(BTF_KIND_STRUCT) | BTF_BIT(BTF_KIND_UNION), id));) {
-		if (!is_wanted(name_of(v, id), names, cnt))
+		if (!type_is_wanted(name_of(v, id), names, cnt))
 			continue;
 		flat_get(&f, v->b, id);
 		vec_for(m, &f.at) {

@@ -10,6 +10,8 @@ struct type_query {
 	const char *arg;
 };
 
+/* Has the type a name, and does it match one of the patterns, if there are any? */
+bool type_is_wanted(const char *name, char **names, u32 cnt);
 /* names: wildcards that the structs have to match, if there are any. Returns the exit status: 1 if nothing was found. */
 int type_query(struct type_view *v, const struct type_query *q, char **names, u32 cnt, bool json, struct sbuf *out);
 /* What changed in structs, unions and enums of the same name; all of them, or those that match. Status as of diff(1): 0 nothing,

@@ -60,23 +60,19 @@ static void open_brackets(struct sbuf *declarator, const struct layout_member *m
 
 static void enumerators(struct sbuf *out, const struct btfraw *b, const struct btf_type *t, u32 indent)
 {
-	const struct btf_enum *e = (const void *)(t + 1);
-	const struct btf_enum64 *e64 = (const void *)(t + 1);
-	bool is_64 = btf_kind(t) == BTF_KIND_ENUM64;
 	size_t width = 0;
+	s64 v;
 
 	for (u32 i = 0; i < btf_vlen(t); i++) {
-		size_t n = strlen(btfraw_str(b, is_64 ? e64[i].name_off : e[i].name_off));
+		size_t n = strlen(ctype_enumerator(b, t, i, &v));
 
 		width = n > width ? n : width;
 	}
 	for (u32 i = 0; i < btf_vlen(t); i++) {
 		sbuf_fill(out, '\t', indent);
-		sbuf_printf(out, "%-*s = ", (int)width, btfraw_str(b, is_64 ? e64[i].name_off : e[i].name_off));
-		if (is_64 && !btf_kflag(t))
-			sbuf_printf(out, "%llu,\n", (unsigned long long)(e64[i].lo | (u64)e64[i].hi << 32));
-		else
-			sbuf_printf(out, "%lld,\n", is_64 ? (long long)(e64[i].lo | (u64)e64[i].hi << 32) : (long long)e[i].val);
+		sbuf_printf(out, "%-*s = ", (int)width, ctype_enumerator(b, t, i, &v));
+		ctype_enum_value(t, v, out);
+		sbuf_puts(out, ",\n");
 	}
 }
 

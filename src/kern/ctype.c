@@ -303,3 +303,40 @@ void ctype_name(const struct btfraw *b, u32 id, struct sbuf *out)
 		sbuf_printf(out, " %s", sbuf_str(&right));
 	sbuf_release(&right);
 }
+
+void ctype_declare(const struct btfraw *b, u32 id, const char *name, struct sbuf *out)
+{
+	struct sbuf left = {}, right = {};
+	const char *c;
+
+	ctype_decl(b, id, name, &left, &right);
+	/* `T * *` → `T **` */
+	for (c = sbuf_str(&left); *c; c++)
+		if (!(*c == ' ' && c[1] == '*' && c > left.s && c[-1] == '*'))
+			sbuf_putc(out, *c);
+	if (right.len)
+		sbuf_printf(out, "%s%s", left.len && left.s[left.len - 1] == '*' ? "" : " ", sbuf_str(&right));
+	sbuf_release(&left);
+	sbuf_release(&right);
+}
+
+const char *ctype_enumerator(const struct btfraw *b, const struct btf_type *t, u32 i, s64 *value)
+{
+	const struct btf_enum64 *wide = (const struct btf_enum64 *)(t + 1) + i;
+	const struct btf_enum *e = (const struct btf_enum *)(t + 1) + i;
+
+	if (btf_kind(t) == BTF_KIND_ENUM64) {
+		*value = wide->lo | (u64)wide->hi << 32;
+		return btfraw_str(b, wide->name_off);
+	}
+	*value = btf_kflag(t) ? e->val : (s64)(u32)e->val;
+	return btfraw_str(b, e->name_off);
+}
+
+void ctype_enum_value(const struct btf_type *t, s64 value, struct sbuf *out)
+{
+	if (btf_kflag(t))
+		sbuf_printf(out, "%lld", (long long)value);
+	else
+		sbuf_printf(out, "%llu", (unsigned long long)value);
+}

@@ -49,6 +49,13 @@ static inline bool ctype_chain_has(const struct ctype_chain *c, u32 id)
 	return false;
 }
 
+/* The same in one piece, as a C programmer writes it: `struct path *p`, `char name[16]`. */
+void ctype_declare(const struct btfraw *b, u32 id, const char *name, struct sbuf *out);
+
+/* Enumerator number i of an enum of either size: its name, its value, and that as text. */
+const char *ctype_enumerator(const struct btfraw *b, const struct btf_type *t, u32 i, s64 *value);
+void ctype_enum_value(const struct btf_type *t, s64 value, struct sbuf *out);
+
 /* "struct", "union", "enum"; NULL for kinds that have no such word. */
 const char *ctype_keyword(const struct btf_type *t);
 

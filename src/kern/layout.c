@@ -5,27 +5,24 @@ void layout_release(struct layout *l)
 	vec_free(&l->mem);
 }
 
-static u32 min_u32(u32 a, u32 b)
+struct layout_member layout_member_of(const struct btfraw *b, const struct btf_type *t, u32 i)
 {
-	return a < b ? a : b;
+	const struct btf_member *m = &ctype_members(t)[i];
+	struct layout_member to = { .name = btfraw_str(b, m->name_off), .type = m->type, .bit_off = btf_member_bit_off(t, m),
+				    .bit_sz = btf_member_bit_sz(t, m), .sz = ctype_size(b, m->type) };
+
+	to.off = to.bit_off / 8;
+	/* A bit-field lies in a unit of its type, at a multiple of that unit's size. */
+	if (to.bit_sz && to.sz && to.sz <= 16)
+		to.off = to.bit_off / (8 * to.sz) * to.sz;
+	return to;
 }
 
 static void read_members(struct layout *l, const struct btfraw *b)
 {
-	const struct btf_member *m = ctype_members(l->t);
-
 	l->mem.cnt = 0;
-	for (u32 i = 0; i < btf_vlen(l->t); i++) {
-		struct layout_member to = { .name = btfraw_str(b, m[i].name_off), .type = m[i].type,
-					    .bit_off = btf_member_bit_off(l->t, &m[i]), .bit_sz = btf_member_bit_sz(l->t, &m[i]),
-					    .sz = ctype_size(b, m[i].type) };
-
-		to.off = to.bit_off / 8;
-		/* A bit-field lies in a unit of its type, at a multiple of that unit's size. */
-		if (to.bit_sz && to.sz && to.sz <= 16)
-			to.off = to.bit_off / (8 * to.sz) * to.sz;
-		vec_push(&l->mem, to);
-	}
+	for (u32 i = 0; i < btf_vlen(l->t); i++)
+		vec_push(&l->mem, layout_member_of(b, l->t, i));
 	l->at = l->mem.at;
 	l->cnt = l->mem.cnt;
 	if (l->cnt > 1 && !l->is_union) {
@@ -51,7 +48,7 @@ static void find_holes(struct layout *l)
 		u32 bits = 0, bytes = 0;
 
 		if (in_unit) {
-			u32 rest = min_u32(m->bit_off, unit_end);
+			u32 rest = MIN(m->bit_off, unit_end);
 
 			bits = rest > seen ? rest - seen : 0;
 			seen = rest;
@@ -90,7 +87,7 @@ static void find_holes(struct layout *l)
 		last = m;
 	}
 	if (in_unit) {
-		u32 end = min_u32(8 * l->sz, unit_end);
+		u32 end = MIN(8 * l->sz, unit_end);
 
 		l->bit_padding = end > seen ? end - seen : 0;
 		seen = end;

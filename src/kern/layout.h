@@ -42,6 +42,8 @@ struct layout {
 	vec(struct layout_member) mem; /* owns at */
 };
 
+/* Member number i of a struct or union by itself: what lies around it is left out. */
+struct layout_member layout_member_of(const struct btfraw *b, const struct btf_type *t, u32 i);
 /* id is a struct or union with a body. What l owns is reused by the next call; layout_release() ends that. */
 void layout_get(struct layout *l, struct ctype_aligns *a, u32 id, u32 cacheline);
 void layout_release(struct layout *l);

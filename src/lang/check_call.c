@@ -262,30 +262,28 @@ static bool try_constant(struct check *k, struct expr *e)
 	return true;
 }
 
-/* Names that older versions of the language had. N at the end: a number. */
-static const struct {
-	const char *name, *hint;
-} dropped[] = {
+/* Names of other versions of the language that are not there. why: what is said instead of "Unknown …". */
+static const struct absent {
+	const char *name, *hint, *why;
+} absent_names[] = {
 	{ "stack", "kstack or ustack" },
 	{ "printk", "debugf()" },
 	{ "name", "probe" },
+	{ "dw_ustack", "ustack follows frame pointers: build what is traced with -fno-omit-frame-pointer",
+	  "dw_ustack is not supported: stacks are not unwound by debug information" },
 };
 
-static const char *why_dropped(const char *name)
+static const struct absent *find_absent(const char *name)
 {
-	for (u32 i = 0; i < ARRAY_CNT(dropped); i++) {
-		size_t n = strlen(dropped[i].name);
-
-		if (str_eq(name, dropped[i].name))
-			return dropped[i].hint;
-		if (dropped[i].name[n - 1] == 'N' && !strncmp(name, dropped[i].name, n - 1) && isdigit((u8)name[n - 1]))
-			return dropped[i].hint;
-	}
+	for (u32 i = 0; i < ARRAY_CNT(absent_names); i++)
+		if (str_eq(name, absent_names[i].name))
+			return &absent_names[i];
 	return NULL;
 }
 
 static void unknown_name(struct check *k, struct expr *e)
 {
+	const struct absent *absent = find_absent(e->call.name);
 	const char *names[512], *near;
 	u32 cnt = 0;
 
@@ -293,12 +291,14 @@ static void unknown_name(struct check *k, struct expr *e)
 		if (e->call.has_parens || (fn_at(i)->flags & FN_WORD))
 			names[cnt++] = fn_at(i)->name;
 	near = nearest_name(e->call.name, names, cnt);
-	if (e->call.has_parens)
+	if (absent && absent->why)
+		check_fail(k, e, E_UNSUPPORTED, "%s", absent->why);
+	else if (e->call.has_parens)
 		check_fail(k, e, E_UNKNOWN_FUNCTION, "Unknown function: '%s'", e->call.name);
 	else
 		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "Unknown identifier: '%s'", e->call.name);
-	if (why_dropped(e->call.name))
-		diag_hint(k->c->diag, "%s", why_dropped(e->call.name));
+	if (absent)
+		diag_hint(k->c->diag, "%s", absent->hint);
 	else if (near)
 		diag_hint(k->c->diag, "did you mean '%s'?", near);
 	else if (e->call.has_parens)
@@ -323,13 +323,11 @@ void check_call(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "write %s%s", e->call.name, fn->sig);
 		return;
 	}
-	if (!fn && str_eq(e->call.name, "dw_ustack")) {
-		check_fail(k, e, E_UNSUPPORTED, "dw_ustack is not supported: stacks are not unwound by debug information");
-		diag_hint(k->c->diag, "ustack follows frame pointers: build what is traced with -fno-omit-frame-pointer");
-		return;
-	}
 	if (!fn) {
-		for (u32 i = 0; i < e->call.arg_cnt; i++)
+		const struct absent *absent = find_absent(e->call.name);
+
+		/* Words that only a function would know are no arguments of one that is not there. */
+		for (u32 i = 0; i < e->call.arg_cnt && !(absent && absent->why); i++)
 			check_expr(k, e->call.args[i]);
 		if (!try_constant(k, e))
 			unknown_name(k, e);

@@ -179,6 +179,13 @@ static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, 
 	return err;
 }
 
+int probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+{
+	(void)c, (void)u, (void)d;
+	attr->type = BPF_PROG_TYPE_PERF_EVENT;
+	return 0;
+}
+
 int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)
 {
 	u32 before = ctx->fds.cnt, cnt = 0, *cpus;

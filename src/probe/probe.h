@@ -34,6 +34,7 @@ const char *probe_rest(struct arena *a, const struct attach_point *ap);
 /* Opens the event, attaches the program to it and keeps the link in ctx->fds. Returns 0 or -errno. */
 int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie);
 /* The same on every online CPU, or, with -p, for every thread of the process, new ones included. */
+int probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d); /* provider.attr of perf events */
 int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie);
 
 /* Number of a perf PMU ("uprobe"), or of the bit in attr.config that a format word ("retprobe") stands for. -ENOENT: this kernel

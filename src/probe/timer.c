@@ -131,13 +131,6 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	return 0;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
-{
-	(void)c, (void)u, (void)d;
-	attr->type = BPF_PROG_TYPE_PERF_EVENT;
-	return 0;
-}
-
 static void clock_event(struct perf_event_attr *ev, u64 period)
 {
 	*ev = (struct perf_event_attr){
@@ -197,7 +190,7 @@ const struct provider provider_interval = {
 	.parse = parse,
 	.expand = expand,
 	.lower_reg = probe_regs_reg,
-	.attr = attr,
+	.attr = probe_perf_attr,
 	.attach = attach_interval,
 };
 
@@ -212,6 +205,6 @@ const struct provider provider_profile = {
 	.parse = parse,
 	.expand = expand,
 	.lower_reg = probe_regs_reg,
-	.attr = attr,
+	.attr = probe_perf_attr,
 	.attach = attach_profile,
 };

@@ -130,13 +130,6 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	return 0;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
-{
-	(void)c, (void)u, (void)d;
-	attr->type = BPF_PROG_TYPE_PERF_EVENT;
-	return 0;
-}
-
 static const char *hint_of(int err)
 {
 	switch (-err) {
@@ -189,6 +182,6 @@ const struct provider provider_watchpoint = {
 	.parse = parse,
 	.expand = expand,
 	.lower_reg = probe_regs_reg,
-	.attr = attr,
+	.attr = probe_perf_attr,
 	.attach = attach,
 };
