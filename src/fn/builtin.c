@@ -356,16 +356,29 @@ static struct val lower_ctx_row(struct lower *l, struct expr *e, const struct me
 	return val_reg(lower_ctx(l));
 }
 
+static const struct type *site_type(struct check *k, enum site_show show)
+{
+	struct unit *u = k->unit;
+	u32 *size = &u->site_text_sz[show];
+
+	u->uses_site = true;
+	for (u32 i = *size ? u->site_cnt : 0; i < u->site_cnt; i++) {
+		const struct site *s = &k->c->sites.at[u->site_first + i];
+		const char *text = show == SITE_PROBE ? s->name : s->func;
+
+		*size = MAX(*size, text ? strlen(text) + 1 : 1);
+	}
+	return type_site(check_arena(k), show, MAX(1, *size));
+}
+
 static void check_probe(struct check *k, struct expr *e)
 {
-	k->unit->uses_site = true;
-	e->type = &type_site_probe;
+	e->type = site_type(k, SITE_PROBE);
 }
 
 static void check_func(struct check *k, struct expr *e)
 {
-	k->unit->uses_site = true;
-	e->type = &type_site_func;
+	e->type = site_type(k, SITE_FUNC);
 	need(k, e, PROV_FUNC, "fentry, fexit, kprobe, kretprobe, uprobe and uretprobe");
 }
 
@@ -409,13 +422,13 @@ static struct val lower_site_row(struct lower *l, struct expr *e, const struct m
 	if (e->type->kind == T_KSYM)
 		return lower_func_addr(l);
 	if (u->site_cnt == 1)
-		return val_imm(site_canon(l->c, u->site_first, e->type->show));
+		return val_imm(site_value(l->c, u->site_first, e->type->show));
 	for (u32 n = 0; n < u->site_cnt; n++) {
-		table[n] = site_canon(l->c, u->site_first + n, e->type->show);
-		is_same &= table[n] == u->site_first + n;
+		table[n] = site_value(l->c, u->site_first + n, e->type->show);
+		is_same &= table[n] == 1 + u->site_first + n;
 	}
-	if (is_same || l->c->sites.cnt > UINT16_MAX)
-		return (struct val){ VAL_REG, .r = lower_site(l) };
+	if (is_same || l->c->sites.cnt >= UINT16_MAX)
+		return val_reg(ir_alu(&l->b, IR_ADD, lower_force(l, lower_site(l)), opnd_imm(1)));
 	known = ir_block_new(l->b.f);
 	done = ir_block_new(l->b.f);
 	d = ir_vreg(l->b.f);

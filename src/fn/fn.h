@@ -29,6 +29,7 @@ enum fn_flags {
 	FN_PURE = 1 << 5,    /* one value per program run: computed once */
 	FN_CTRL = 1 << 7,    /* FN_ASYNC: its record must not get lost */
 	FN_EFFECT = 1 << 8,  /* yields a value, but changes something, too */
+	FN_SITE = 1 << 10,   /* takes the name of a probe as the number that it is, not as a string */
 	FN_CTX = 1 << 9,     /* ctx: its members may be the provider's to load */
 	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
 };

@@ -79,13 +79,15 @@ static void check_str(struct check *k, struct expr *e)
 
 	if (a->type->kind == T_STRING) /* there is no more of it */
 		size = a->type->size;
+	else if (a->type->kind == T_SITE)
+		size = a->type->cnt;
 	if (n && expr_is_int(n)) {
 		if ((s64)n->num.value < 0) {
 			check_fail(k, n, E_ARG_TYPE, "str() cannot read a negative number of bytes (%lld given)", (long long)n->num.value);
 			e->type = &type_error;
 			return;
 		}
-		if (n->num.value > size && a->type->kind != T_STRING)
+		if (n->num.value > size && a->type->kind != T_STRING && a->type->kind != T_SITE)
 			diag_warn(k->c->diag, n->span, W_UNUSED, "str() reads at most max_strlen (%u) bytes", size);
 		size = MIN(size, MAX(1, n->num.value));
 		if (a->kind == E_STR && a->str.len >= size)
@@ -176,13 +178,18 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 	struct val v;
 	vreg p;
 
-	if (a->kind == E_STR && (!n || expr_is_int(n))) {
+	if ((a->kind == E_STR || a->type->kind == T_SITE) && (!n || expr_is_int(n))) {
 		m = dst ? *dst : lower_temp(l, cap, 8);
 		lower_store(l, a, e->type, m);
 		return val_mem(m);
 	}
-	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY) {
-		v = lower_expr(l, a, NULL);
+	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY || a->type->kind == T_SITE) {
+		if (a->type->kind == T_SITE) {
+			v = val_mem(lower_temp(l, cap, 8));
+			lower_store(l, a, e->type, v.mem);
+		} else {
+			v = lower_expr(l, a, NULL);
+		}
 		BUG_ON(v.kind != VAL_MEM);
 		p = lower_addr(l, v.mem);
 		if (n || v.mem.as != AS_NONE || a->type->kind == T_ARRAY) {
@@ -190,7 +197,7 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 
 			m = dst ? *dst : lower_temp(l, cap, 8);
 			v = val_mem(m);
-			cap = MIN(cap, a->type->size);
+			cap = MIN(cap, a->type->kind == T_SITE ? cap : a->type->size);
 			v.len = read_string(l, m, cap, clip(l, n, cap), p, as, is_marked);
 			return v;
 		}
@@ -421,7 +428,7 @@ static struct val lower_bswap(struct lower *l, struct expr *e, const struct mem 
 }
 
 static const struct fn rows[] = {
-	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL; str($1) is a parameter as text", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", 0, check_str, lower_str, .prepare = prepare_str },
+	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL; str($1) is a parameter as text", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", FN_SITE, check_str, lower_str, .prepare = prepare_str },
 	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left away for an array", "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
 	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0, check_kaddr, lower_nothing },
 	{ "percpu_kaddr", "(strlit name, ?int cpu) pointer", "address of a variable that the kernel has for each CPU: of the current one, or the given; 0 if there is no such CPU", "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr },

@@ -30,15 +30,7 @@ static bool make_string(struct check *k, struct expr *e, u32 n)
 		e->type = &type_error;
 		return false;
 	}
-	str = arena_new(check_arena(k), struct expr);
-	*str = (struct expr){ .kind = E_CALL, .span = a->span };
-	str->call.name = "str";
-	str->call.has_parens = true;
-	str->call.args = arena_alloc(check_arena(k), sizeof(*str->call.args));
-	str->call.args[0] = a;
-	str->call.arg_cnt = 1;
-	e->call.args[n] = str;
-	check_expr(k, str);
+	str = e->call.args[n] = check_as_str(k, a);
 	return !is_poisoned(str);
 }
 
@@ -410,32 +402,26 @@ static struct val lower_str_concat(struct lower *l, struct expr *e, const struct
 	return val_mem(m);
 }
 
-/* Names of numbers: a table of offsets, one more for what has no name, and the texts behind it. */
+/* Names of numbers. */
 
-struct names {
-	u32 cnt;
-	const char *(*name)(struct arena *a, u32 n); /* NULL: none */
-	const char *unknown;
-};
-
-static const char *error_text(struct arena *a, u32 n)
+static const char *error_text(struct lower *l, u32 n)
 {
 	return strerrordesc_np((int)n);
 }
 
-static const char *signal_text(struct arena *a, u32 n)
+static const char *signal_text(struct lower *l, u32 n)
 {
 	const char *name = sigabbrev_np((int)n);
 
 	/* as kill -l has them: the C library keeps two of the kernel's for itself */
 	if (n >= 34 && n <= 49)
-		return n == 34 ? "SIGRTMIN" : arena_printf(a, "SIGRTMIN+%u", n - 34);
+		return n == 34 ? "SIGRTMIN" : arena_printf(l->c->arena, "SIGRTMIN+%u", n - 34);
 	if (n >= 50 && n <= 64)
-		return n == 64 ? "SIGRTMAX" : arena_printf(a, "SIGRTMAX-%u", 64 - n);
-	return name ? arena_printf(a, "SIG%s", name) : NULL;
+		return n == 64 ? "SIGRTMAX" : arena_printf(l->c->arena, "SIGRTMAX-%u", 64 - n);
+	return name ? arena_printf(l->c->arena, "SIG%s", name) : NULL;
 }
 
-static const char *syscall_text(struct arena *a, u32 n)
+static const char *syscall_text(struct lower *l, u32 n)
 {
 	const struct syscall_row *rows;
 	u32 cnt;
@@ -447,59 +433,20 @@ static const char *syscall_text(struct arena *a, u32 n)
 	return NULL;
 }
 
-static const struct names error_names = { 134, error_text, "Unknown error" };
-static const struct names signal_names = { 65, signal_text, "Unknown signal" };
-static const struct names syscall_names = { 512, syscall_text, "Unknown syscall" };
+static const struct texts error_names = { 134, error_text, "Unknown error" };
+static const struct texts signal_names = { 65, signal_text, "Unknown signal" };
+static const struct texts syscall_names = { 512, syscall_text, "Unknown syscall" };
 
 static void check_name(struct check *k, struct expr *e)
 {
 	e->type = type_string(check_arena(k), NAME_SZ);
 }
 
-/* The whole table; its offset in the constants, the start of the texts in it in *text_off. */
-static u32 name_table(struct lower *l, const struct names *names, u32 *text_off)
-{
-	u16 *offs = arena_alloc(l->c->arena, (names->cnt + 1) * sizeof(*offs));
-	struct sbuf text = {};
-	u32 at, unknown;
-	u8 *all;
-
-	sbuf_add(&text, names->unknown, strlen(names->unknown) + 1);
-	unknown = 0;
-	for (u32 i = 0; i < names->cnt; i++) {
-		const char *name = names->name(l->c->arena, i);
-
-		offs[i] = name ? text.len : unknown;
-		if (name)
-			sbuf_add(&text, name, strlen(name) + 1);
-	}
-	offs[names->cnt] = unknown;
-	*text_off = (names->cnt + 1) * sizeof(*offs);
-	all = arena_alloc(l->c->arena, *text_off + text.len);
-	memcpy(all, offs, *text_off);
-	memcpy(all + *text_off, text.s, text.len);
-	BUG_ON(text.len > UINT16_MAX);
-	at = lower_const(l, all, *text_off + text.len, 8);
-	sbuf_release(&text);
-	return at;
-}
-
-static struct val lower_name(struct lower *l, struct expr *e, const struct mem *dst, const struct names *names)
+static struct val lower_name(struct lower *l, struct expr *e, const struct mem *dst, const struct texts *names)
 {
 	struct mem m = dst ? *dst : lower_temp(l, NAME_SZ, 8);
-	struct ir_block *none = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
-	vreg n = ir_vreg(l->b.f), off;
-	u32 text_off, at = name_table(l, names, &text_off);
 
-	ir_mov_to(&l->b, n, lower_scalar(l, e->call.args[0]));
-	ir_br(&l->b, C_ULT, n, opnd_imm(names->cnt), known, none);
-	ir_place(&l->b, none);
-	ir_mov_to(&l->b, n, opnd_imm(names->cnt));
-	ir_jmp(&l->b, known);
-	ir_place(&l->b, known);
-	off = ir_load(&l->b, ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at), opnd_reg(ir_alu(&l->b, IR_SHL, n, opnd_imm(1)))), 0, 2);
-	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, m)), opnd_imm(NAME_SZ),
-		   opnd_reg(ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at + text_off), opnd_reg(off))));
+	lower_text_of(l, lower_scalar(l, e->call.args[0]), names, m, NAME_SZ);
 	return val_mem(m);
 }
 

@@ -186,6 +186,16 @@ vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key);
 vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* NULL or the value's address */
 
 /* Strings. */
+/* What numbers mean: text() of those below cnt, `other` of all others and where it gives NULL. */
+struct texts {
+	u32 cnt;
+	const char *(*text)(struct lower *l, u32 n);
+	const char *other;
+};
+/* Writes the text of n to dst, cut to size bytes with its NUL. Nothing is said about the bytes behind it. */
+void lower_text_of(struct lower *l, struct opnd n, const struct texts *texts, struct mem dst, u32 size);
+/* The name that a site is shown by, of a value of its type; dst is a string of the type `to`. */
+void lower_site_text(struct lower *l, struct opnd site, const struct type *t, struct mem dst, const struct type *to);
 /* Compares at most max_len bytes of two strings (up to a NUL) or arrays and goes to yes if they are equal. */
 void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 max_len, bool stop_at_nul, struct ir_block *yes,
 			 struct ir_block *no);

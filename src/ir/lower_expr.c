@@ -130,11 +130,15 @@ static bool has_dirty_tail(const struct expr *e)
 static void store_string(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	bool must_clean = l->zero_tails && has_dirty_tail(e);
-	u32 size = MIN(e->type->size, t->size);
+	u32 size = MIN(e->type ? e->type->size : 0, t->size);
 	struct val v;
 
 	if (e->kind == E_STR) {
 		store_literal(l, e, t->size, dst);
+		return;
+	}
+	if (e->type->kind == T_SITE) {
+		lower_site_text(l, lower_scalar(l, e), e->type, dst, t);
 		return;
 	}
 	/* The rest of a longer destination is cleared; what is behind the NUL only matters in keys. */
@@ -161,6 +165,10 @@ void lower_convert(struct lower *l, struct mem src, const struct type *from, str
 
 	if (type_is_scalar(to) && from->size != to->size) {
 		store_scalar(l, dst, to->size, opnd_reg(lower_load(l, src, from)));
+		return;
+	}
+	if (to->kind == T_STRING && from->kind == T_SITE) {
+		lower_site_text(l, opnd_reg(lower_load(l, src, from)), from, dst, to);
 		return;
 	}
 	if (to->kind == T_STRING && l->zero_tails) {
@@ -343,19 +351,20 @@ static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, s
 	struct expr *site = e->binary.a->type->kind == T_SITE ? e->binary.a : e->binary.b;
 	struct expr *text = site == e->binary.a ? e->binary.b : e->binary.a;
 	struct opnd r = lower_scalar(l, site);
-	u32 last = UINT32_MAX;
+	/* A variable or a map may hold one of any probe. */
+	bool is_here = site->kind == E_CALL;
+	u32 last = UINT32_MAX, first = is_here ? l->unit->site_first : 0, cnt = is_here ? l->unit->site_cnt : l->c->sites.cnt;
 
-	for (u32 i = 0; i < l->unit->site_cnt; i++) {
-		u32 id = l->unit->site_first + i;
+	for (u32 id = first; id < first + cnt; id++) {
 		const struct site *s = &l->c->sites.at[id];
 		const char *name = site->type->show == SITE_PROBE ? s->name : s->func;
 		struct ir_block *next;
 
-		if (!name || !str_eq(name, text->str.s) || site_canon(l->c, id, site->type->show) == last)
+		if (!name || !str_eq(name, text->str.s) || site_value(l->c, id, site->type->show) == last)
 			continue;
-		id = last = site_canon(l->c, id, site->type->show);
+		last = site_value(l->c, id, site->type->show);
 		next = ir_block_new(l->b.f);
-		ir_br(&l->b, C_EQ, lower_force(l, r), opnd_imm(id), yes, next);
+		ir_br(&l->b, C_EQ, lower_force(l, r), opnd_imm(last), yes, next);
 		ir_place(&l->b, next);
 	}
 	ir_jmp(&l->b, no);
@@ -367,7 +376,7 @@ static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes
 	enum ir_cond cond;
 	struct opnd x, y;
 
-	if (a->type->kind == T_SITE || b->type->kind == T_SITE) {
+	if ((a->type->kind == T_SITE && b->kind == E_STR) || (b->type->kind == T_SITE && a->kind == E_STR)) {
 		if (e->binary.op == BIN_NE)
 			branch_site(l, e, no, yes);
 		else

@@ -1,4 +1,4 @@
-/* Comparing strings and byte arrays.
+/* Comparing strings and byte arrays; texts that stand for numbers.
  *
  * Against a literal, word by word with the literal's bytes as constants: eight bytes cost one load and one branch. Two unknown strings are
  * compared in a loop, eight bytes at a time where their places allow it. The verifier walks every round, and keeps every branch that
@@ -174,4 +174,76 @@ void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 ma
 	x = bring(l, a, max_len);
 	y = bring(l, b, max_len);
 	lower_mem_branch(l, x, y, max_len, stop_at_nul, yes, no);
+}
+
+/* A table of offsets, one more for what has no text, and the texts behind it. Gives its offset in the constants, and where the texts
+ * start in it. */
+static u32 text_table(struct lower *l, const struct texts *texts, u32 *text_off)
+{
+	u32 *offs = arena_alloc(l->c->arena, (texts->cnt + 1) * sizeof(*offs)), at;
+	struct sbuf all = {};
+	u8 *table;
+
+	sbuf_add(&all, texts->other, strlen(texts->other) + 1);
+	for (u32 i = 0; i < texts->cnt; i++) {
+		const char *text = texts->text(l, i);
+
+		offs[i] = text ? all.len : 0;
+		if (text)
+			sbuf_add(&all, text, strlen(text) + 1);
+	}
+	offs[texts->cnt] = 0;
+	*text_off = (texts->cnt + 1) * sizeof(*offs);
+	table = arena_alloc(l->c->arena, *text_off + all.len);
+	memcpy(table, offs, *text_off);
+	memcpy(table + *text_off, all.s, all.len);
+	at = lower_const(l, table, *text_off + all.len, 8);
+	sbuf_release(&all);
+	return at;
+}
+
+void lower_text_of(struct lower *l, struct opnd n, const struct texts *texts, struct mem dst, u32 size)
+{
+	struct ir_block *none = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
+	u32 text_off, at = text_table(l, texts, &text_off);
+	vreg i = ir_vreg(l->b.f), off;
+
+	ir_mov_to(&l->b, i, n);
+	ir_br(&l->b, C_ULT, i, opnd_imm(texts->cnt), known, none);
+	ir_place(&l->b, none);
+	ir_mov_to(&l->b, i, opnd_imm(texts->cnt));
+	ir_jmp(&l->b, known);
+	ir_place(&l->b, known);
+	off = ir_load(&l->b, ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at), opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(2)))), 0, 4);
+	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, dst)), opnd_imm(size),
+		   opnd_reg(ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at + text_off), opnd_reg(off))));
+}
+
+static const char *probe_text(struct lower *l, u32 n)
+{
+	return n ? l->c->sites.at[n - 1].name : NULL;
+}
+
+static const char *func_text(struct lower *l, u32 n)
+{
+	return n ? l->c->sites.at[n - 1].func : NULL;
+}
+
+void lower_site_text(struct lower *l, struct opnd site, const struct type *t, struct mem dst, const struct type *to)
+{
+	struct texts names = { l->c->sites.cnt + 1, t->show == SITE_PROBE ? probe_text : func_text, "" };
+	u32 size = MIN(t->cnt, to->size);
+
+	if (site.is_imm) {
+		const char *text = names.text(l, site.imm);
+		struct expr lit = { .kind = E_STR, .str = { .s = text ? text : "", .len = text ? MIN(strlen(text), to->size - 1) : 0 } };
+
+		lower_store(l, &lit, to, dst);
+		return;
+	}
+	if (l->zero_tails)
+		lower_zero(l, dst, to->size);
+	else if (to->size > size)
+		lower_zero(l, (struct mem){ dst.base, dst.off + size }, to->size - size);
+	lower_text_of(l, site, &names, dst, size);
 }

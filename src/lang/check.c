@@ -316,9 +316,9 @@ static void func_as_ksym(struct check *k, struct map *m, struct expr *value)
 {
 	if (!m->val)
 		return;
-	if (m->val->kind == T_KSYM && value->kind == E_CALL && value->type == &type_site_func)
+	if (m->val->kind == T_KSYM && value->kind == E_CALL && value->type->kind == T_SITE && value->type->show == SITE_FUNC)
 		value->type = &type_ksym;
-	if (m->val == &type_site_func && value->type->kind == T_KSYM) {
+	if (m->val->kind == T_SITE && m->val->show == SITE_FUNC && value->type->kind == T_KSYM) {
 		m->val = &type_ksym;
 		k->changed = true;
 	}

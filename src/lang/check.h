@@ -59,6 +59,8 @@ void check_suggest_field(struct check *k, const struct type *t, const char *name
 /* Usable as a condition. */
 void check_cond(struct check *k, struct expr *e);
 void check_call(struct check *k, struct expr *e);
+/* str(a). */
+struct expr *check_as_str(struct check *k, struct expr *a);
 /* Key and existence of a map access; the value's type is left to the caller. */
 void check_map_key(struct check *k, struct expr *e);
 /* Finds or makes the map; is_keyed says how it is used here. */

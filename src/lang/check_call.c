@@ -107,7 +107,7 @@ static bool arg_fits(const struct expr *a, u32 kinds)
 		return true;
 	if ((kinds & P_PTR) && (a->type->kind == T_POINTER || a->type->kind == T_ARRAY))
 		return true;
-	return (kinds & P_STR) && a->type->kind == T_STRING;
+	return (kinds & P_STR) && (a->type->kind == T_STRING || a->type->kind == T_SITE);
 }
 
 static void describe_kinds(u32 kinds, struct sbuf *out)
@@ -130,7 +130,21 @@ static bool is_path(const struct expr *e)
 	return e->kind == E_CALL && !e->call.has_parens;
 }
 
-static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
+struct expr *check_as_str(struct check *k, struct expr *a)
+{
+	struct expr *str = arena_new(check_arena(k), struct expr);
+
+	*str = (struct expr){ .kind = E_CALL, .span = a->span };
+	str->call.name = "str";
+	str->call.has_parens = true;
+	str->call.args = arena_alloc(check_arena(k), sizeof(*str->call.args));
+	str->call.args[0] = a;
+	str->call.arg_cnt = 1;
+	check_expr(k, str);
+	return str;
+}
+
+static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool keeps_site)
 {
 	struct expr *a = call->call.args[n];
 	struct sbuf want = {};
@@ -189,6 +203,9 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds)
 		a->str.len = strlen(word);
 	}
 	check_expr(k, a);
+	/* The name of a probe is a number until it is needed as text. */
+	if ((kinds & P_STR) && !(kinds & P_ANY) && a->type->kind == T_SITE && !keeps_site)
+		a = call->call.args[n] = check_as_str(k, a);
 	/* A missing positional parameter is 0 or "", whichever is wanted. */
 	if (a->kind == E_INT && a->num.is_missing_param && (kinds & (P_STR | P_STRLIT)) && !(kinds & (P_INT | P_ANY))) {
 		a->kind = E_STR;
@@ -359,7 +376,7 @@ void check_call(struct check *k, struct expr *e)
 		return;
 	}
 	for (u32 i = 0; i < e->call.arg_cnt; i++)
-		ok &= check_arg(k, e, i, i < sig.cnt ? sig.params[i].kinds : P_ANY);
+		ok &= check_arg(k, e, i, i < sig.cnt ? sig.params[i].kinds : P_ANY, fn->flags & FN_SITE);
 	if (!ok) {
 		e->type = &type_error;
 		return;

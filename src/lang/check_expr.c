@@ -304,6 +304,11 @@ static void check_binary(struct check *k, struct expr *e)
 			return;
 		}
 	}
+	/* The name of a probe against a literal is a matter of numbers, against any other string one of text. */
+	if (a->type->kind == T_SITE && b->type->kind == T_STRING && b->kind != E_STR)
+		a = e->binary.a = check_as_str(k, a);
+	else if (b->type->kind == T_SITE && a->type->kind == T_STRING && a->kind != E_STR)
+		b = e->binary.b = check_as_str(k, b);
 	if (a->type->kind == T_STRING && b->type->kind == T_STRING && a->kind != E_STR && b->kind != E_STR &&
 	    MIN(a->type->size, b->type->size) > COMPARED_MAX) {
 		check_fail(k, e, E_TOO_BIG, "strings of more than %u bytes cannot be compared", COMPARED_MAX);

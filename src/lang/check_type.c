@@ -92,6 +92,13 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 		return y;
 	if (x->kind == T_STRING && y->kind == T_STRING)
 		return x->size >= y->size ? x : y;
+	/* Names of probes stay numbers as long as they meet nothing but each other. */
+	if (x->kind == T_SITE && type_equal(x, y))
+		return x->cnt >= y->cnt ? x : y;
+	if (x->kind == T_SITE && y->kind == T_STRING)
+		return type_string(a, MAX(x->cnt, y->size));
+	if (x->kind == T_STRING && y->kind == T_SITE)
+		return type_string(a, MAX(y->cnt, x->size));
 	if (x->kind == T_BUFFER && y->kind == T_BUFFER)
 		return x->size >= y->size ? x : y;
 	if (type_is_stack(x) && x->kind == y->kind && x->stack_mode == y->stack_mode)

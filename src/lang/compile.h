@@ -127,6 +127,7 @@ struct unit {
 	u32 variant;              /* provider's own: which way this unit is attached */
 	bool writes_seq;          /* printf() writes to the file that the kernel runs the program for: provider->lower_seq() */
 	bool uses_site;           /* needs to know at run time which site fired */
+	u32 site_text_sz[2];      /* by enum site_show: bytes that the longest name of its sites takes; 0: nobody has asked yet */
 	bool is_assumed;          /* --check: the site was not looked up, and the body uses arguments that are not known */
 	vec(struct var *) vars;
 };
@@ -157,7 +158,7 @@ struct compile {
 	struct script *script;
 	struct type_source *script_types; /* what the script defines, and behind it target->types; NULL: it defines nothing */
 	vec(struct site) sites;
-	u32 *canon[2]; /* by enum site_show: for each site the first one that shows the same text; site_canon() */
+	u32 *site_values[2]; /* by enum site_show: see site_value() */
 	vec(struct unit *) units;
 	bool needs_guard; /* one is where our own programs pass while they hold a lock: only one program runs on a CPU at a time */
 	vec(struct map *) maps; /* in order of first use */

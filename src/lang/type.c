@@ -12,8 +12,6 @@ const struct type type_s32 = INT_TYPE(4, true), type_u32 = INT_TYPE(4, false);
 const struct type type_s64 = INT_TYPE(8, true), type_u64 = INT_TYPE(8, false);
 const struct type type_ksym = { .kind = T_KSYM, .size = 8, .align = 8 };
 const struct type type_usym = { .kind = T_USYM, .size = 16, .align = 8 };
-const struct type type_site_probe = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_PROBE };
-const struct type type_site_func = { .kind = T_SITE, .size = 4, .align = 4, .show = SITE_FUNC };
 const struct type type_inet = { .kind = T_INET, .size = 20, .align = 4 };
 const struct type type_mac = { .kind = T_MAC, .size = 6, .align = 1 };
 const struct type type_username = { .kind = T_USERNAME, .size = 4, .align = 4 };
@@ -42,6 +40,15 @@ static struct type *make(struct arena *a, enum type_kind kind, u32 size, u32 ali
 	t->kind = kind;
 	t->size = size;
 	t->align = align;
+	return t;
+}
+
+const struct type *type_site(struct arena *a, enum site_show show, u32 text_sz)
+{
+	struct type *t = make(a, T_SITE, 4, 4);
+
+	t->show = show;
+	t->cnt = text_sz;
 	return t;
 }
 

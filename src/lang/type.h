@@ -32,7 +32,7 @@ enum type_kind {
 	T_ARRAY,
 	T_STRUCT, /* and union */
 	T_TUPLE,  /* and record: then members have names */
-	T_SITE,   /* an attach site, shown as its probe name or its function */
+	T_SITE,   /* an attach site, shown as its probe name or its function; cnt: bytes that the longest of them takes as a string */
 	T_KSYM,
 	T_USYM,
 	T_KSTACK,
@@ -139,7 +139,7 @@ struct type {
 
 extern const struct type type_error, type_none, type_void, type_bool;
 extern const struct type type_s8, type_s16, type_s32, type_s64, type_u8, type_u16, type_u32, type_u64;
-extern const struct type type_ksym, type_usym, type_site_probe, type_site_func;
+extern const struct type type_ksym, type_usym;
 extern const struct type type_inet, type_mac, type_username;
 extern const struct type type_comm; /* string[16] */
 extern const struct type type_literal64; /* an integer literal, in 64 bits */
@@ -147,6 +147,7 @@ extern const struct type type_literal64; /* an integer literal, in 64 bits */
 /* A type by a name that needs no declaration: int32, u64, unsigned long. NULL if it is none. */
 const struct type *type_of_word(const char *name);
 const struct type *type_int(u32 size, bool is_signed);
+const struct type *type_site(struct arena *a, enum site_show show, u32 text_sz);
 const struct type *type_string(struct arena *a, u32 size);
 const struct type *type_buffer(struct arena *a, u32 cap);
 const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as);

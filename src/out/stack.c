@@ -46,7 +46,8 @@ void stack_text(const struct naming *n, const struct type *t, const u8 *data, u3
 			continue;
 		}
 		memcpy(&addr, data + head + 8 * (size_t)i, 8);
-		if (at_top && n->khidden && n->khidden(n->self, addr))
+		/* A limit may end the stack before the traced code: the last frame says more than none. */
+		if (at_top && i + 1 < cnt && n->khidden && n->khidden(n->self, addr))
 			continue;
 		at_top = false;
 		switch (t->stack_mode) {

@@ -168,16 +168,19 @@ static void show_tuple(const struct show *w, const struct type *t, const u8 *dat
 		sbuf_putc(w->out, ')');
 }
 
+/* id: see site_value() */
 static void show_site(const struct show *w, const struct type *t, u64 id)
 {
 	const struct compile *c = w->n->compile;
 	const char *name = NULL;
 
-	if (c && id < c->sites.cnt)
-		name = t->show == SITE_FUNC ? c->sites.at[id].func : c->sites.at[id].name;
+	if (!id) /* nothing was ever put there */
+		return;
+	if (c && id <= c->sites.cnt)
+		name = t->show == SITE_FUNC ? c->sites.at[id - 1].func : c->sites.at[id - 1].name;
 	if (name)
 		sbuf_puts(w->out, name);
-	else if (!c || id >= c->sites.cnt)
+	else if (!c || id > c->sites.cnt)
 		num_put_u64(w->out, id);
 }
 

@@ -440,22 +440,22 @@ static const char *shown(const struct site *s, enum site_show show)
 	return show == SITE_FUNC && s->func ? s->func : s->name;
 }
 
-u32 site_canon(struct compile *c, u32 site, enum site_show show)
+u32 site_value(struct compile *c, u32 site, enum site_show show)
 {
-	u32 *canon = c->canon[show];
+	u32 *values = c->site_values[show];
 
-	if (!canon) {
+	if (!values) {
 		struct smap first = {}; /* text → index of the first site that shows it, plus 1 */
 
-		canon = c->canon[show] = arena_alloc(c->arena, (c->sites.cnt + 1) * sizeof(*canon));
+		values = c->site_values[show] = arena_alloc(c->arena, (c->sites.cnt + 1) * sizeof(*values));
 		for (u32 i = 0; i < c->sites.cnt; i++) {
 			const char *text = shown(&c->sites.at[i], show);
 
 			if (!smap_get(&first, text))
 				smap_put(&first, text, (void *)(uintptr_t)(i + 1));
-			canon[i] = (uintptr_t)smap_get(&first, text) - 1;
+			values[i] = (uintptr_t)smap_get(&first, text);
 		}
 		smap_release(&first);
 	}
-	return canon[site];
+	return values[site];
 }

@@ -149,9 +149,9 @@ struct attach_ctx {
 /* Undoes everything that attach() did. */
 void probe_detach(struct attach_ctx *ctx);
 
-/* The first site that shows the same: sites that differ only in how they came about (a function probed twice, a name given to a
- * wildcard) are one value of `probe` or `func` for the script. */
-u32 site_canon(struct compile *c, u32 site, enum site_show show);
+/* The number of a site as a value of `probe` or `func`: 1 + the first site that shows the same, as sites that differ only in how they came
+ * about (a function probed twice, a name given to a wildcard) are one for the script. 0 is the empty name of what was never set. */
+u32 site_value(struct compile *c, u32 site, enum site_show show);
 
 /* By name (in any case) or alias (as it is spelled); NULL if none. */
 const struct provider *provider_find(const char *word);

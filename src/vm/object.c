@@ -114,9 +114,13 @@ int vm_object_run_ctx(struct object *o, u32 prog, void *ctx, u32 ctx_sz, u64 *re
 
 static int prog_run(struct object *o, u32 prog, u32 *result)
 {
+	const struct unit *u = o->image->progs.at[prog].unit;
 	u64 ctx[VM_CTX_WORDS] = {}, value = 0;
-	int err = vm_object_run_ctx(o, prog, ctx, sizeof(ctx), &value);
+	int err;
 
+	/* Of a probe's sites, it is the first that fires. */
+	vm_object_env(o)->cookie = u ? u->site_first : 0;
+	err = vm_object_run_ctx(o, prog, ctx, sizeof(ctx), &value);
 	if (result)
 		*result = (u32)value;
 	return err;

@@ -84,10 +84,11 @@ static void test_scalars(void)
 	CHECK_VALUE(&type_usym, &us, "user_401000", "\"user_401000\"");
 	us.pid = 8;
 	CHECK_VALUE(&type_usym, &us, "0x401000", "\"0x401000\"");
-	CHECK_VALUE(&type_site_probe, (&(u32){ 1 }), "kprobe:vfs_read", "\"kprobe:vfs_read\"");
-	CHECK_VALUE(&type_site_func, (&(u32){ 1 }), "vfs_read", "\"vfs_read\"");
-	CHECK_VALUE(&type_site_func, (&(u32){ 0 }), "", "\"\"");
-	CHECK_VALUE(&type_site_probe, (&(u32){ 9 }), "9", "\"9\"");
+	CHECK_VALUE(type_site(&arena, SITE_PROBE, 16), (&(u32){ 2 }), "kprobe:vfs_read", "\"kprobe:vfs_read\"");
+	CHECK_VALUE(type_site(&arena, SITE_FUNC, 16), (&(u32){ 2 }), "vfs_read", "\"vfs_read\"");
+	CHECK_VALUE(type_site(&arena, SITE_FUNC, 16), (&(u32){ 1 }), "", "\"\"");
+	CHECK_VALUE(type_site(&arena, SITE_PROBE, 16), (&(u32){ 0 }), "", "\"\"");
+	CHECK_VALUE(type_site(&arena, SITE_PROBE, 16), (&(u32){ 9 }), "9", "\"9\"");
 }
 
 static void test_strings(void)

@@ -764,7 +764,7 @@ static void test_units(void)
 	trial_release(&t);
 }
 
-static void test_canon(void)
+static void test_site_values(void)
 {
 	struct trial t;
 
@@ -772,10 +772,10 @@ static void test_canon(void)
 	trial_run(&t, "kprobe:vfs_write {} kprobe:vfs_read {} kretprobe:vfs_read {} kprobe:vfs_read {} mine=i:s:1, mine=i:s:2 {}");
 	CHECK(t.ok && t.c.sites.cnt == 6);
 	if (t.ok && t.c.sites.cnt == 6) {
-		CHECK(site_canon(&t.c, 0, SITE_PROBE) == 0 && site_canon(&t.c, 2, SITE_PROBE) == 2);
-		CHECK(site_canon(&t.c, 2, SITE_FUNC) == 1 && site_canon(&t.c, 3, SITE_FUNC) == 1);
-		CHECK(site_canon(&t.c, 3, SITE_PROBE) == 1);
-		CHECK(site_canon(&t.c, 5, SITE_PROBE) == 4);
+		CHECK(site_value(&t.c, 0, SITE_PROBE) == 1 && site_value(&t.c, 2, SITE_PROBE) == 3);
+		CHECK(site_value(&t.c, 2, SITE_FUNC) == 2 && site_value(&t.c, 3, SITE_FUNC) == 2);
+		CHECK(site_value(&t.c, 3, SITE_PROBE) == 2);
+		CHECK(site_value(&t.c, 5, SITE_PROBE) == 5);
 	}
 	trial_release(&t);
 }
@@ -962,7 +962,7 @@ int main(void)
 	test_accepted();
 	test_sites();
 	test_units();
-	test_canon();
+	test_site_values();
 	test_missing();
 	test_limits();
 	test_tracepoints();
