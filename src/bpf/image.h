@@ -107,7 +107,7 @@ struct rec {
 	const struct fmt *fmt; /* printf family */
 	const char *text;      /* time(): format; join(): separator */
 	const struct map *map; /* print, clear, zero */
-	s64 num[2];            /* print: top, div */
+	s64 num[2];            /* print: top, div; watched arguments: site, offset in the data map */
 	bool is_ctrl;          /* must not get lost */
 };
 

@@ -137,8 +137,10 @@ static void describe_machine(const struct cli *cli, struct target *t)
 	t->allow_unsafe = cli->unsafe;
 	t->is_check = cli->check;
 	t->filter_pid = cli->run.pid;
-	if (cli->run.child)
+	if (cli->run.child) {
 		t->child_pid = cli->run.child->pid;
+		t->child_exe = cli->run.child->file;
+	}
 }
 
 static int list_probes(const struct cli *cli, struct diag *d)
@@ -159,7 +161,7 @@ static int list_script(struct compile *c, u32 src, bool verbose)
 	struct sbuf out = {};
 
 	vec_for(s, &c->sites) {
-		if (s->provider->flags & PROV_SELF)
+		if (s->provider->flags & PROV_SELF || s->is_more)
 			continue;
 		sbuf_printf(&out, "%s\n", s->name);
 		if (verbose && s->provider->list_params)

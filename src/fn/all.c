@@ -5,7 +5,7 @@
 
 static const struct fn_family *const families[] = {
 	&fn_builtins, &fn_comm, &fn_output, &fn_maps, &fn_aggregations, &fn_memory, &fn_stacks, &fn_system,
-	&fn_strings, &fn_net, &fn_tasks, &fn_meta, &fn_params, &fn_typed, &fn_packets,
+	&fn_strings, &fn_net, &fn_tasks, &fn_meta, &fn_params, &fn_typed, &fn_packets, &fn_watch,
 };
 
 const struct fn *fn_at(u32 i)

@@ -31,6 +31,7 @@ enum fn_flags {
 	FN_EFFECT = 1 << 8,  /* yields a value, but changes something, too */
 	FN_SITE = 1 << 10,   /* takes the name of a probe as the number that it is, not as a string */
 	FN_CTX = 1 << 9,     /* ctx: its members may be the provider's to load */
+	FN_AWAITED = 1 << 10, /* FN_ASYNC: a process waits until its event was handled, whether or not anybody still wants to know of it */
 	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
 };
 
@@ -54,6 +55,8 @@ struct fn {
 	void (*update)(struct lower *l, struct expr *call, struct mem slot);
 	/* FN_ASYNC: acts on one record. data is the whole record, its head included. */
 	void (*event)(struct session *s, const struct rec *rec, const u8 *data, u32 len);
+	/* FN_CTRL: more code for the case that there is no room for the record in either ring. */
+	void (*lost)(struct lower *l, const struct rec *rec);
 	/* May change the arguments before they are checked: they are as they were written, or as an earlier round left them. False after an
 	 * error. */
 	bool (*prepare)(struct check *c, struct expr *call);
@@ -61,5 +64,8 @@ struct fn {
 
 /* NULL if there is none. *suffix receives N of argN. */
 const struct fn *fn_find(const char *name, u32 *suffix);
+/* What the probe at the entry of a function calls whose argument is to be watched (probe/watch.h). It is no name of the language. */
+extern const struct fn fn_watch_arg;
+
 /* All rows, family by family: i = 0…; NULL past the last. */
 const struct fn *fn_at(u32 i);

@@ -70,27 +70,28 @@ static void check_signal(struct check *k, struct expr *e)
 	}
 }
 
-static struct val send(struct lower *l, struct expr *e, u32 helper)
+void signal_send(struct lower *l, struct span at, u32 helper, struct opnd sig)
 {
 	struct ir_block *bad = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg err = ir_call_of(&l->b, helper, lower_scalar(l, e->call.args[0]));
+	vreg err = ir_call_of(&l->b, helper, sig);
 
 	ir_br(&l->b, C_NE, err, opnd_imm(0), bad, done);
 	ir_place(&l->b, bad);
-	lower_helper_error(l, e->span, helper, opnd_reg(err), NULL);
+	lower_helper_error(l, at, helper, opnd_reg(err), NULL);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
-	return val_none();
 }
 
 static struct val lower_signal(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return send(l, e, HELPER_send_signal);
+	signal_send(l, e->span, HELPER_send_signal, lower_scalar(l, e->call.args[0]));
+	return val_none();
 }
 
 static struct val lower_signal_thread(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return send(l, e, HELPER_send_signal_thread);
+	signal_send(l, e->span, HELPER_send_signal_thread, lower_scalar(l, e->call.args[0]));
+	return val_none();
 }
 
 static void check_override(struct check *k, struct expr *e)
@@ -173,26 +174,11 @@ static struct val lower_write_user(struct lower *l, struct expr *e, const struct
 	return val_reg(d);
 }
 
-/* bpftrace accepts it, and does nothing. */
-static void check_unwatch(struct check *k, struct expr *e)
-{
-	e->type = &type_none;
-	if (k->is_last && !k->c->target->is_check)
-		diag_warn(k->c->diag, e->span, W_UNUSED, "unwatch() does nothing: a watchpoint stays until the end");
-}
-
-static struct val lower_unwatch(struct lower *l, struct expr *e, const struct mem *dst)
-{
-	lower_scalar(l, e->call.args[0]);
-	return val_none();
-}
-
 static const struct fn rows[] = {
 	{ "system", "(strlit format, …) none", "runs a shell command and prints its output", "begin { system(\"echo %d\", pid) }", FN_ASYNC | FN_UNSAFE, printf_check, printf_lower, .event = event_system },
 	{ "signal", "(int|strlit sig) none", "sends a signal to the current process", "kprobe:__x64_sys_getuid { signal(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal },
 	{ "signal_thread", "(int|strlit sig) none", "sends a signal to the current thread", "kprobe:__x64_sys_getuid { signal_thread(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal_thread },
 	{ "write_user", "(ptr|int dst, any src, int len) bool", "writes len bytes into the memory of the current process; true if that worked", "uprobe:/bin/bash:readline { write_user(arg0, \"$\", 1) }", FN_UNSAFE | FN_EFFECT, check_write_user, lower_write_user },
-	{ "unwatch", "(int addr) none", "accepted, and does nothing: a watchpoint stays until the end", "begin { unwatch(0x1234) }", 0, check_unwatch, lower_unwatch },
 	{ "override", "(int rc) none", "lets the probed function return rc without running", "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override },
 };
 

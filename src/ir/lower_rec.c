@@ -288,6 +288,8 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 		lower_forget(l, mark);
 		ir_place(&l->b, lost);
 		count_lost(l, offsetof(struct data_head, lost_ctrl));
+		if (r->fn->lost)
+			r->fn->lost(l, r);
 	} else {
 		count_lost(l, offsetof(struct data_head, lost_events));
 	}

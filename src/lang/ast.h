@@ -239,6 +239,7 @@ struct probe {
 	u32 ap_cnt;
 	struct expr *pred; /* may be NULL */
 	struct block *body;
+	bool is_made; /* by a provider, for another probe: it is no probe of its own for the user */
 };
 
 /* macro name($var, @map, expression) { … }, and fn name($var: type, …): type { … } */

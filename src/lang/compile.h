@@ -45,6 +45,7 @@ struct target {
 	u64 pidns_dev, pidns_ino; /* of the tracer's PID namespace; ino 0: the initial one */
 	u32 filter_pid;           /* -p, else 0 */
 	u32 child_pid;            /* -c, else 0 */
+	const char *child_exe;    /* -c: the file that will be run, else NULL */
 	bool allow_unsafe;        /* --unsafe */
 	bool is_check;            /* --check: what this system does not tell is taken as written */
 };

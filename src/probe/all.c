@@ -6,6 +6,7 @@
 #include "probe/probe.h"
 
 #define PROVIDERS(X) \
+	X(asyncwatchpoint) \
 	X(begin) \
 	X(bench) \
 	X(end) \

@@ -13,6 +13,7 @@
 #include "kern/sys.h"
 #include "lang/lex.h"
 #include "probe/abi.h"
+#include "probe/watch.h"
 
 /* ---- attach points ---- */
 
@@ -136,6 +137,7 @@ void probe_undo(struct attach_ctx *ctx, u32 cnt)
 
 void probe_detach(struct attach_ctx *ctx)
 {
+	watch_release(ctx);
 	probe_undo(ctx, 0);
 	vec_free(&ctx->fds);
 	vec_for(event, &ctx->events) {

@@ -48,6 +48,7 @@ struct gather {
 	struct site_sink sink; /* must be first */
 	const struct provider *provider;
 	u32 ap_index;
+	bool is_made; /* probe.is_made */
 	vec(struct site) sites; /* of the probe at hand */
 	const regex_t *filter;  /* --probe-filter, or NULL */
 	struct site left_out;   /* stands for sites that it leaves out */
@@ -61,7 +62,7 @@ static struct site *add_site(struct site_sink *sink, const char *name)
 	const char *given = sink->ap->given_name;
 
 	sink->found++;
-	if (g->filter && !(g->provider->flags & PROV_SELF) && regexec(g->filter, given ? given : name, 0, NULL, 0)) {
+	if (g->filter && !g->is_made && !(g->provider->flags & PROV_SELF) && regexec(g->filter, given ? given : name, 0, NULL, 0)) {
 		g->has_left_out = true;
 		return &g->left_out;
 	}
@@ -69,6 +70,7 @@ static struct site *add_site(struct site_sink *sink, const char *name)
 		  (struct site){ .provider = g->provider,
 				 .name = given ? given : name,
 				 .ap_index = g->ap_index,
+				 .is_more = g->is_made,
 				 .span = sink->ap->span });
 	return &g->sites.at[g->sites.cnt - 1];
 }
@@ -387,7 +389,7 @@ static void expand_probe(struct compile *c, const struct probe *p, const regex_t
 		.arena = c->arena,
 		.filter_pid = c->target->filter_pid, /* not the -c child: it is not yet the program it will be */
 		.allow_unsafe = c->target->allow_unsafe,
-	}, .filter = filter };
+	}, .filter = filter, .is_made = p->is_made };
 
 	for (u32 i = 0; i < p->ap_cnt; i++) {
 		g.ap_index = i;
@@ -420,8 +422,8 @@ bool lang_expand(struct compile *c)
 
 	if (c->probe_filter && !read_filter(c, &filter))
 		return false;
-	vec_for(p, &c->script->probes)
-		expand_probe(c, *p, c->probe_filter ? &filter : NULL);
+	for (u32 i = 0; i < c->script->probes.cnt; i++) /* those that are made on the way come last */
+		expand_probe(c, c->script->probes.at[i], c->probe_filter ? &filter : NULL);
 	if (c->probe_filter)
 		regfree(&filter);
 	if (c->units.cnt > c->config.max_bpf_progs) {

@@ -94,7 +94,8 @@ struct provider {
 	int (*expand)(struct site_sink *sink, const struct attach_point *ap, struct diag *d);
 	/* Sites with equal keys can share a program. NULL: all can. */
 	u64 (*share_key)(struct compile *c, const struct site *s, const struct body_uses *uses);
-	/* Called when a unit has all its sites: chooses how it is attached (unit.variant). NULL: there is only one way. */
+	/* Called when a unit has all its sites: chooses how it is attached (unit.variant). May add probes to the script that it needs besides
+	 * (probe.is_made). NULL: there is only one way. */
 	void (*plan)(struct compile *c, struct unit *u, const struct body_uses *uses);
 	/* The type of *args; NULL and an error in diag if there is none. */
 	const struct type *(*args)(struct compile *c, const struct unit *u);
@@ -141,6 +142,7 @@ struct attach_ctx {
 	struct diag *diag;
 	vec(int) fds;
 	vec(int) iters; /* PROV_ITER: to be read to the end; each run writes a byte */
+	vec(struct watch *) watches; /* what is set while tracing: probe/watch.h */
 	vec(char *) events; /* of tracefs, removed after the fds were closed; malloc'ed */
 	u32 filter_pid; /* -p or the -c child: 0 if none */
 	bool verbose;

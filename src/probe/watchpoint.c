@@ -1,7 +1,8 @@
 /* watchpoint: the processor's debug registers watch a few bytes of memory, and the program runs when these are read, written or executed. There
  * are four of them in a CPU (x86, arm64: mostly), and debuggers use the same.
  *
- * site.addr is the address, site.num the length, site.variant the mode (HW_BREAKPOINT_…). With -p or -c the threads of that process are watched, new ones
+ * site.addr is the address, site.num the length, site.variant the mode (HW_BREAKPOINT_…); site.data is set where the address is an argument of a function, which
+ * turns out while tracing (probe/watch.h). With -p or -c the threads of that process are watched, new ones
  * too; else every CPU, whatever runs there, which is for addresses of the kernel. */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -9,7 +10,9 @@
 
 #include "base/glob.h"
 #include "kern/uapi.h"
-#include "probe/probe.h"
+#include "probe/watch.h"
+
+extern const struct provider provider_watchpoint, provider_asyncwatchpoint;
 
 /* What the processor can watch for. */
 #if defined(__x86_64__)
@@ -77,23 +80,27 @@ static bool check_mode(struct diag *d, const struct attach_point *ap)
 	return false;
 }
 
+/* FUNCTION+argN, or meant to be. */
+static bool is_arg(const struct attach_point *ap)
+{
+	return strchr(ap->parts[1], '+');
+}
+
 static bool parse(struct diag *d, const struct attach_point *ap)
 {
-	u64 addr, len;
+	u64 addr = 0, len;
 	char mode[4];
 	u32 bits;
 
-	/* What versions before 0.25 had. */
-	if (ap->part_cnt > 1 && strstr(ap->parts[1], "+arg")) {
-		diag_error(d, ap->span, E_UNSUPPORTED, "watchpoints on the argument of a function are not supported");
-		diag_hint(d, "find the address with a uprobe of the function, then watch it: watchpoint:ADDRESS:LENGTH:MODE");
-		return false;
-	}
 	if (!probe_part_cnt(d, ap, 3, 3))
 		return false;
-	if (!probe_number(ap->parts[1], &addr)) {
+	if (is_arg(ap)) {
+		if (!watch_parse_arg(d, ap))
+			return false;
+	} else if (!probe_number(ap->parts[1], &addr)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not an address", *ap->parts[1] ? ap->parts[1] : "\"\"");
-		diag_hint(d, "an address is a number, such as 0x10000000; those of the kernel's variables are in /proc/kallsyms");
+		diag_hint(d, "an address is a number, such as 0x10000000; those of the kernel's variables are in /proc/kallsyms. What an argument points to is "
+			     "FUNCTION+argN");
 		return false;
 	}
 	if (!probe_number(ap->parts[2], &len) || (len != 1 && len != 2 && len != 4 && len != 8)) {
@@ -119,18 +126,23 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	u64 addr, len;
 	u32 bits;
 
-	(void)d;
 	/* Every address could be listed: none is. */
-	if (!sink->c || !probe_number(ap->parts[1], &addr) || !probe_number(ap->parts[2], &len) || !read_mode(ap->parts[3], mode, &bits))
+	if (!sink->c || !probe_number(ap->parts[2], &len) || !read_mode(ap->parts[3], mode, &bits))
 		return 0;
-	s = sink->add(sink, arena_printf(sink->arena, "watchpoint:%llu:%llu:%s", (unsigned long long)addr, (unsigned long long)len, mode));
+	if (is_arg(ap)) {
+		watch_expand_arg(sink, ap, d, len, mode, bits);
+		return 0;
+	}
+	if (!probe_number(ap->parts[1], &addr))
+		return 0;
+	s = sink->add(sink, arena_printf(sink->arena, "%s:%llu:%llu:%s", provider_find(ap->parts[0])->name, (unsigned long long)addr, (unsigned long long)len, mode));
 	s->addr = addr;
 	s->num = len;
 	s->variant = bits;
 	return 0;
 }
 
-static const char *hint_of(int err)
+const char *watch_hint(int err)
 {
 	switch (-err) {
 	case ENOSPC:
@@ -143,26 +155,36 @@ static const char *hint_of(int err)
 	return NULL;
 }
 
+int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_exec)
+{
+	const struct site *s = &ctx->c->sites.at[site];
+	struct perf_event_attr ev = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.bp_addr = addr,
+		.bp_len = s->num,
+		.bp_type = s->variant,
+		.sample_period = 1,
+		.disabled = at_exec,
+		.enable_on_exec = at_exec,
+	};
+
+	return probe_perf_attach_all(ctx, &ev, prog_fd, site);
+}
+
 static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
 		struct site *s = unit_site(ctx, u, i);
-		struct perf_event_attr ev = {
-			.type = PERF_TYPE_BREAKPOINT,
-			.bp_addr = s->addr,
-			.bp_len = s->num,
-			.bp_type = s->variant,
-			.sample_period = 1,
-			/* The command of -c is still a copy of ours, with other things at that address. */
-			.disabled = ctx->c->target->child_pid != 0,
-			.enable_on_exec = ctx->c->target->child_pid != 0,
-		};
-		int err = probe_perf_attach_all(ctx, &ev, prog_fd, u->site_first + i);
+		int err = 0;
 
+		if (s->data)
+			watch_attach_later(ctx, u->site_first + i, prog_fd);
+		else /* the command of -c is still a copy of ours, with other things at that address */
+			err = watch_open(ctx, u->site_first + i, s->addr, prog_fd, ctx->c->target->child_pid != 0);
 		if (err)
-			probe_attach_failed(ctx, s, err, "cannot set the watchpoint", hint_of(err));
+			probe_attach_failed(ctx, s, err, "cannot set the watchpoint", watch_hint(err));
 		else
 			done++;
 	}
@@ -172,15 +194,32 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 const struct provider provider_watchpoint = {
 	.name = "watchpoint",
 	.alias = "w",
-	.old_name = "asyncwatchpoint", /* differs only in what it does for arguments of functions */
-	.spec = "watchpoint:ADDRESS:LENGTH:MODE",
+	.spec = "watchpoint:ADDRESS:LENGTH:MODE or watchpoint:FUNCTION+argN:LENGTH:MODE",
 	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c: in that process, all its threads; "
-	       "else on every CPU, for addresses of the kernel.",
+	       "else on every CPU, for addresses of the kernel. FUNCTION+argN: whenever that function of the process's program is entered, what its argument points to is "
+	       "watched from then on; the process is stopped (SIGSTOP) while that is being set up.",
 	.example = "watchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
 	.ctx_struct = "bpf_perf_event_data",
 	.parse = parse,
 	.expand = expand,
+	.plan = watch_plan,
+	.lower_reg = probe_regs_reg,
+	.attr = probe_perf_attr,
+	.attach = attach,
+};
+
+const struct provider provider_asyncwatchpoint = {
+	.name = "asyncwatchpoint",
+	.alias = "aw",
+	.spec = "asyncwatchpoint:FUNCTION+argN:LENGTH:MODE or asyncwatchpoint:ADDRESS:LENGTH:MODE",
+	.doc = "The same as watchpoint, but the process is not stopped while a watchpoint on an argument is being set up: the first accesses may be missed.",
+	.example = "asyncwatchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
+	.ctx_struct = "bpf_perf_event_data",
+	.parse = parse,
+	.expand = expand,
+	.plan = watch_plan,
 	.lower_reg = probe_regs_reg,
 	.attr = probe_perf_attr,
 	.attach = attach,

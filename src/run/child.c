@@ -157,17 +157,17 @@ struct child *child_start(const char *cmd, struct sbuf *why)
 	while (read(fail[0], &err, sizeof(err)) < 0 && errno == EINTR)
 		;
 	c = xzalloc(sizeof(*c));
-	*c = (struct child){ .pid = pid, .go_fd = go[1], .fail_fd = fail[0] };
+	*c = (struct child){ .pid = pid, .file = file, .go_fd = go[1], .fail_fd = fail[0] };
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (c->pid_fd < 0) {
 		err = errno;
+		c->file = NULL;
 		child_free(c);
 		c = NULL;
 		go[0] = go[1] = fail[0] = fail[1] = -1;
 		errno = err;
 		goto fail;
 	}
-	free(file);
 	free(argv);
 	return c;
 fail:
@@ -251,5 +251,6 @@ void child_free(struct child *c)
 		close(c->go_fd);
 	if (c->fail_fd >= 0)
 		close(c->fail_fd);
+	free(c->file);
 	free(c);
 }

@@ -6,6 +6,7 @@
 
 struct child {
 	int pid;
+	char *file;  /* that is run */
 	int pid_fd;  /* readable when the child has ended */
 	int go_fd;   /* the child waits for a byte from here */
 	int fail_fd; /* errno of an exec that failed comes from here */

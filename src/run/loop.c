@@ -131,8 +131,6 @@ static void on_record(void *arg, const u8 *data, u32 len)
 	struct rec_head head;
 	const struct rec *rec;
 
-	if (s->ignoring || s->out.write_err)
-		return;
 	if (len < sizeof(head)) {
 		s->bad_records++;
 		return;
@@ -143,6 +141,8 @@ static void on_record(void *arg, const u8 *data, u32 len)
 		return;
 	}
 	rec = s->image->recs.at[head.id];
+	if ((s->ignoring || s->out.write_err) && !(rec->fn->flags & FN_AWAITED))
+		return;
 	rec->fn->event(s, rec, data, len);
 }
 

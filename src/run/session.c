@@ -553,6 +553,7 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 	bool ok = false;
 
 	r.s.out.naming.compile = c;
+	r.s.attach = opts->use_vm ? NULL : &r.attach;
 	r.attach.filter_pid = opts->pid ? opts->pid : opts->child ? (u32)opts->child->pid : 0;
 	if (!open_output(&r) || !open_pid(&r) || signals_begin())
 		goto out;
@@ -576,6 +577,10 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 		ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
 	signals_stopping();
 	detach_all(&r);
+	if (!ok) {
+		r.s.ignoring = true;
+		session_drain(&r.s); /* nobody is left waiting for us: FN_AWAITED */
+	}
 	if (opts->child)
 		child_kill(opts->child);
 	if (c->mode != RUN_TRACE)

@@ -5,6 +5,7 @@
 #include "out/sink.h"
 #include "run/object.h"
 
+struct attach_ctx;
 struct child;
 struct symbols;
 
@@ -24,6 +25,7 @@ struct session {
 	u64 bad_records;   /* records that were not what their layout says */
 	u64 last_lost_ns;  /* when lost events were shown */
 	bool flushes;      /* -B line: output is flushed after each batch of events */
+	struct attach_ctx *attach; /* for what is attached while tracing; NULL: nothing is */
 	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
 	bool *faults_told;       /* for each of the image's faults */
 	bool *full_told;         /* for each map */

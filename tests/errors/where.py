@@ -24,10 +24,11 @@ PROBES = {
     "fentry": "fentry:vfs_read", "fexit": "fexit:vfs_read", "iter": "iter:task",
     "profile": "profile:hz:99", "interval": "interval:s:1", "software": "software:cpu-clock:1000000",
     "hardware": "hardware:cache-misses:1000000", "watchpoint": "watchpoint:0x10000000:8:w",
+    "asyncwatchpoint": "asyncwatchpoint:0x10000000:8:w",
 }
 
 ALL = set(PROBES)
-REGS = {"kprobe", "kretprobe", "uprobe", "uretprobe", "usdt", "profile", "interval", "software", "hardware", "watchpoint"}
+REGS = {"kprobe", "kretprobe", "uprobe", "uretprobe", "usdt", "profile", "interval", "software", "hardware", "watchpoint", "asyncwatchpoint"}
 SELF = {"begin", "end", "self", "test", "bench"}
 # Whom a signal would go to is not known where nothing of a process happens.
 SIGNAL = ALL - SELF - {"iter"}
