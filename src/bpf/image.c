@@ -3,6 +3,7 @@
 #include "bpf/image.h"
 
 #include "bpf/backend.h"
+#include "fn/fn.h"
 #include "ir/lower.h"
 #include "kern/uapi.h"
 #include "probe/provider.h"
@@ -28,13 +29,45 @@ static enum map_storage agg_storage(const struct compile *c, const struct map *m
 	return is_one_add && !m->decl && c->target->ncpus <= SHARING_CPUS ? MAP_HASH : MAP_HASH_PERCPU;
 }
 
+static void look_for_uses(struct expr *e, void *arg)
+{
+	(void)arg;
+	if (e->kind == E_MAP && e->map.map && !e->map.is_updated)
+		e->map.map->other_uses++;
+	if (e->kind == E_CALL && e->call.fn && e->call.fn->flags & FN_ALL_OF_MAP && e->call.args[0]->kind == E_MAP && !e->call.args[0]->map.key)
+		e->call.args[0]->map.map->other_uses--;
+}
+
+static void count_uses(struct compile *c)
+{
+	vec_for(u, &c->units) {
+		if ((*u)->pred)
+			expr_walk((*u)->pred, look_for_uses, NULL);
+		block_walk((*u)->body, look_for_uses, NULL);
+	}
+}
+
+/* An aggregation by probe needs no hash map: a script has so many probes. The value says whether there is one, so a sum, which may be 0, is not kept
+ * like this; and nothing but updates and user space may look at the map, since programs would have to know of another kind. */
+static bool is_by_site(const struct compile *c, const struct map *m)
+{
+	enum { CPU_BYTES_MAX = 8 << 10 };
+
+	return m->key->kind == T_SITE && type_is_agg(m->val) && m->val->kind != T_SUM && m->val->kind != T_TSERIES && !m->decl && !m->other_uses &&
+	       c->sites.cnt <= c->config.max_map_keys && c->sites.cnt <= CPU_BYTES_MAX / m->val->size;
+}
+
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 {
 	bool is_agg = type_is_agg(m->val);
 
 	m->flag_off = take(shared, 1, 1);
 	m->max_entries = m->decl ? m->decl->max_entries : c->config.max_map_keys;
-	if (m->has_key) {
+	if (m->has_key && is_by_site(c, m)) {
+		m->storage = MAP_SITES_PERCPU;
+		m->max_entries = c->sites.cnt;
+		m->data_off = take(cpu, c->sites.cnt * m->val->size, 8);
+	} else if (m->has_key) {
 		m->storage = is_agg ? agg_storage(c, m) : MAP_HASH;
 		m->lost_off = take(shared, 8, 8);
 		if (is_agg || type_is_integral(m->val))
@@ -71,6 +104,7 @@ static void lay_out_maps(struct compile *c)
 	u32 shared = sizeof(struct data_head), cpu = 0;
 
 	img->data.cpu_cnt = pow2_up(c->target->ncpus);
+	count_uses(c);
 	vec_for(m, &c->maps)
 		lay_out_map(c, *m, &shared, &cpu);
 	if (c->needs_guard)
@@ -83,7 +117,7 @@ static void lay_out_maps(struct compile *c)
 	vec_for(pm, &c->maps) {
 		struct map *m = *pm;
 
-		if (!m->has_key)
+		if (m->storage != MAP_HASH && m->storage != MAP_HASH_PERCPU)
 			continue;
 		m->image_map = img->maps.cnt;
 		avec_push(c->arena, &img->maps,

@@ -251,7 +251,7 @@ static const struct fn rows[] = {
 	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
 	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT, check_find, lower_find },
 	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack", "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
-	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_clear },
+	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_whole_map, lower_map_event, .event = event_clear },
 	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },
 };
 

@@ -611,7 +611,7 @@ static void event_exit(struct session *s, const struct rec *rec, const u8 *data,
 
 static const struct fn rows[] = {
 	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, check_printf, lower_printf, .event = event_printf },
-	{ "print", "(map|any value, ?lit top, ?lit div) none", "prints a value, or a map: its top largest entries, values divided by div", "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL, check_print, lower_print, .event = event_print },
+	{ "print", "(map|any value, ?lit top, ?lit div) none", "prints a value, or a map: its top largest entries, values divided by div", "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_print, lower_print, .event = event_print },
 	{ "errorf", "(strlit format, …) none", "reports an error, with the place in the script, and goes on", "begin { errorf(\"bad value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_errorf },
 	{ "warnf", "(strlit format, …) none", "reports a warning, with the place in the script", "begin { warnf(\"strange value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_warnf },
 	{ "debugf", "(strlit format, …) none", "prints by the kernel's own means, into /sys/kernel/tracing/trace_pipe, up to 3 values: for debugging", "begin { debugf(\"hit by %d\", pid) }", 0, check_debugf, lower_debugf },

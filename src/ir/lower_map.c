@@ -1,7 +1,7 @@
 /* Maps.
  *
- * A map without key is memory in the data map: a plain value in the shared part, an aggregation in each CPU's part. A map with key is a hash
- * map whose key has its natural size.
+ * A map without key is memory in the data map: a plain value in the shared part, an aggregation in each CPU's part. So is an aggregation by
+ * probe. Any other map with key is a hash map whose key has its natural size.
  *
  * Exactness: ++, += and the aggregations never lose an update. On memory, they are atomic instructions. In a hash map, the element is
  * looked up and changed in place atomically; when it is missing, it is inserted only if still missing (BPF_NOEXIST), and when another
@@ -325,6 +325,29 @@ static void find_or_insert(struct lower *l, const struct map *m, struct mem key,
 	lower_forget(l, mark);
 }
 
+/* MAP_SITES_PERCPU: nothing to look up. */
+static void update_of_site(struct lower *l, const struct map *m, struct expr *key, struct expr *call)
+{
+	struct ir_block *known = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct opnd site = lower_scalar(l, key);
+	struct mem at = { .base = lower_cpu_data(l), .off = m->data_off };
+	u32 mark = lower_mark(l);
+
+	if (site.is_imm) {
+		at.off += site.imm * m->val->size;
+		call->call.fn->update(l, call, at);
+		return;
+	}
+	/* It always is; the verifier wants to see it. */
+	ir_br(&l->b, C_ULT, site.r, opnd_imm(m->max_entries), known, done);
+	ir_place(&l->b, known);
+	at.base = ir_alu(&l->b, IR_ADD, at.base, opnd_reg(ir_alu(&l->b, IR_MUL, site.r, opnd_imm(m->val->size))));
+	call->call.fn->update(l, call, at);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+}
+
 /* Aggregations: the element is updated in place. */
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
@@ -337,6 +360,10 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		call->call.fn->update(l, call, (struct mem){ .base = lower_cpu_data(l), .off = m->data_off });
 		if (m->val->kind == T_SUM)
 			mark_set(l, m);
+		return;
+	}
+	if (m->storage == MAP_SITES_PERCPU) {
+		update_of_site(l, m, target->map.key, call);
 		return;
 	}
 	key = lower_map_key(l, target);

@@ -106,6 +106,7 @@ struct expr {
 			struct expr *key; /* NULL: no key; several keys: an E_TUPLE */
 			struct map *map;
 			bool is_ref; /* the map itself is meant: print(@m), clear(@m) */
+			bool is_updated; /* by a map function: @m[k] = count() */
 		} map;
 		struct {
 			enum unary_op op;

@@ -379,6 +379,7 @@ static void check_assign(struct check *k, struct stmt *s)
 			if (!s->assign.has_op)
 				check_sign(k, target->map.map->val, value->type, value->span);
 			target->type = target->map.map->val;
+			target->map.is_updated = is_agg_call(value);
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
 				value->type = target->type;
 		}

@@ -73,6 +73,7 @@ struct var {
 enum map_storage {
 	MAP_SCALAR,        /* in the shared part of the data map */
 	MAP_SCALAR_PERCPU, /* aggregation without key: in each CPU's part of the data map */
+	MAP_SITES_PERCPU,  /* aggregation by probe: there, too, one for each site */
 	MAP_HASH,
 	MAP_HASH_PERCPU,
 };
@@ -86,6 +87,7 @@ struct map {
 	bool has_key;
 	bool key_known; /* has_key is decided */
 	const struct map_decl *decl;
+	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	/* layout, by lower */
 	enum map_storage storage;

@@ -271,7 +271,7 @@ bool map_scalar_place(struct object *obj, const struct map *m, struct scalar_pla
 	p->value = mem + m->data_off;
 	p->stride = 0;
 	p->cpu_cnt = 1;
-	if (m->storage == MAP_SCALAR_PERCPU) {
+	if (m->storage == MAP_SCALAR_PERCPU || m->storage == MAP_SITES_PERCPU) {
 		p->value += l->shared_sz;
 		p->stride = l->cpu_sz;
 		p->cpu_cnt = l->cpu_cnt;
@@ -307,6 +307,25 @@ static int read_scalar(struct map_snap *s, struct object *obj, const struct map 
 	return 0;
 }
 
+/* As a hash map would have them: those that have a value. */
+static int read_sites(struct map_dump *d, struct object *obj, const struct map *m)
+{
+	struct scalar_place p;
+
+	if (!map_scalar_place(obj, m, &p))
+		return -ENODATA;
+	*d = (struct map_dump){ .key_sz = m->key->size, .stride = map_snap_value_size(m->val) };
+	d->keys = xzalloc((size_t)m->max_entries * d->key_sz);
+	d->values = xzalloc((size_t)m->max_entries * d->stride);
+	for (u32 site = 0; site < m->max_entries; site++) {
+		if (!agg_sum(m->val, p.value + (size_t)site * m->val->size, p.stride, p.cpu_cnt, d->values + (size_t)d->cnt * d->stride))
+			continue;
+		memcpy(d->keys + (size_t)d->cnt * d->key_sz, &site, d->key_sz);
+		d->cnt++;
+	}
+	return 0;
+}
+
 static void sum_in_place(struct map_dump *d, const struct type *val)
 {
 	for (u32 i = 0; i < d->cnt; i++) {
@@ -333,12 +352,12 @@ int map_snap_read(struct map_snap *s, struct object *obj, const struct map *m, s
 	snap_init(s, m, div);
 	if (is_scalar(m))
 		return read_scalar(s, obj, m);
-	err = obj->ops->map_read(obj, m->image_map, &s->dump);
+	err = m->storage == MAP_SITES_PERCPU ? read_sites(&s->dump, obj, m) : obj->ops->map_read(obj, m->image_map, &s->dump);
 	if (err)
 		return err;
 	if (!s->dump.cnt)
 		return 0;
-	if (type_is_agg(m->val))
+	if (type_is_agg(m->val) && m->storage != MAP_SITES_PERCPU)
 		sum_in_place(&s->dump, m->val);
 	order_entries(s, top > 0 ? (u64)top : 0);
 	return 0;

@@ -121,12 +121,26 @@ static bool is_scalar(const struct map *m)
 	return m->storage == MAP_SCALAR || m->storage == MAP_SCALAR_PERCPU;
 }
 
+static void clear_sites(struct session *s, const struct map *m)
+{
+	struct scalar_place p;
+
+	if (!map_scalar_place(s->obj, m, &p))
+		return;
+	for (u32 cpu = 0; cpu < p.cpu_cnt; cpu++)
+		zero_memory(p.value + (size_t)cpu * p.stride, m->max_entries * m->val->size);
+}
+
 void session_clear_map(struct session *s, const struct map *m)
 {
 	const struct object_ops *ops = s->obj->ops;
 	struct map_dump d = {};
 	int err;
 
+	if (m->storage == MAP_SITES_PERCPU) {
+		clear_sites(s, m);
+		return;
+	}
 	if (is_scalar(m)) {
 		zero_scalar(s, m, false);
 		return;
