@@ -103,7 +103,8 @@ struct rec {
 	struct span span;
 	struct rec_field *fields;
 	u32 field_cnt;
-	u32 fixed_sz; /* head included */
+	u32 fixed_sz; /* head included; where the tail begins */
+	u32 fixed_end; /* where its last field ends */
 	const struct fmt *fmt; /* printf family */
 	const char *text;      /* time(): format; join(): separator */
 	const struct map *map; /* print, clear, zero */

@@ -34,7 +34,14 @@ static u32 rec_add(struct lower *l, struct rec *r)
 	return l->image->recs.cnt - 1;
 }
 
-/* Places the fields. Returns the most bytes that the variable ones can add. */
+/* What a field takes of the fixed part: a variable one, its length. A buffer may end before its alignment does. */
+static u32 fixed_size(const struct rec_field *f)
+{
+	return f->is_var ? 4 : ALIGN_UP(f->type->size, MAX(1, f->type->align));
+}
+
+/* Places the fields: first those whose size is a multiple of 8, then of 4, of 2, and the rest. So each begins where the one before ends, and can be copied
+ * in words as wide as its size allows. Returns the most bytes that the variable ones can add. */
 static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 {
 	u32 off = sizeof(struct rec_head), tail = 0;
@@ -43,15 +50,22 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 	r->fields = arena_alloc(l->c->arena, (cnt + 1) * sizeof(*r->fields));
 	for (u32 i = 0; i < cnt; i++) {
 		const struct type *t = type_is_integral(fields[i]->type) && fields[i]->type->is_flexible ? type_int(8, true) : fields[i]->type;
-		bool is_var = is_var_field(t);
-		u32 align = is_var ? 4 : MAX(1, t->align);
 
-		off = ALIGN_UP(off, align);
-		r->fields[i] = (struct rec_field){ .type = t, .off = off, .is_var = is_var };
-		off += is_var ? 4 : t->size;
-		if (is_var)
+		r->fields[i] = (struct rec_field){ .type = t, .is_var = is_var_field(t) };
+		if (r->fields[i].is_var)
 			tail += t->size + 1; /* one byte to spare, see lower.in_tail */
 	}
+	for (u32 width = 8; width; width /= 2) {
+		for (u32 i = 0; i < cnt; i++) {
+			u32 size = fixed_size(&r->fields[i]);
+
+			if (size % width || (width < 8 && size % (2 * width) == 0))
+				continue;
+			r->fields[i].off = off;
+			off += size;
+		}
+	}
+	r->fixed_end = off;
 	r->fixed_sz = ALIGN_UP(off, 8);
 	return tail;
 }
@@ -174,19 +188,16 @@ static vreg put_var(struct lower *l, struct expr *e, struct mem dst)
 	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_string(l, e, dst);
 }
 
-/* The stack holds what was there before, and no byte of that may be sent: zeroes between and behind the fields. */
-static void zero_gaps(struct lower *l, const struct rec *r, vreg base)
+/* The stack holds what was there before, and no byte of that may be sent. */
+static void zero_unused(struct lower *l, const struct rec *r, vreg base)
 {
-	u32 at = sizeof(struct rec_head);
+	for (u32 i = 0; i < r->field_cnt; i++) {
+		const struct rec_field *f = &r->fields[i];
 
-	for (u32 i = 0; i <= r->field_cnt; i++) {
-		u32 next = i < r->field_cnt ? r->fields[i].off : r->fixed_sz;
-
-		if (next > at)
-			lower_zero(l, (struct mem){ .base = base, .off = at }, next - at);
-		if (i < r->field_cnt)
-			at = next + (r->fields[i].is_var ? 4 : r->fields[i].type->size);
+		if (!f->is_var)
+			lower_zero(l, (struct mem){ .base = base, .off = f->off + f->type->size }, fixed_size(f) - f->type->size);
 	}
+	lower_zero(l, (struct mem){ .base = base, .off = r->fixed_end }, r->fixed_sz - r->fixed_end);
 }
 
 /* Put together in memory of ours, then copied. */
@@ -197,7 +208,7 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 	vreg base = buf.base, size = 0, err;
 
 	put_head(l, base, id);
-	zero_gaps(l, r, base);
+	zero_unused(l, r, base);
 	fill_fixed(l, r, fields, base);
 	/* size: bytes so far; the first string starts at a place that is known now. */
 	for (u32 i = 0; i < r->field_cnt; i++) {
@@ -273,7 +284,7 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 		BUG_ON(r->is_ctrl);
 		/* without a tail it ends where its last field does */
 		if (!tail_max)
-			r->fixed_sz = cnt ? r->fields[cnt - 1].off + r->fields[cnt - 1].type->size : sizeof(struct rec_head);
+			r->fixed_sz = r->fixed_end;
 		send_copied(l, r, id, fields, tail_max);
 		goto out;
 	}
