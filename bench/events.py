@@ -87,7 +87,7 @@ def show_events(rows):
     print("## Cost per event\n")
     print("System calls in a loop; nanoseconds spent in the BPF programs (as the kernel counts them, with "
           "its own clock reads) / nanoseconds that tracing adds to the call. The least of many short stretches, the tools in turn. *By hand* is C with "
-          "the maps one would take (`bench/hand`), compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
+          "the maps one would take (`bench/hand`) and the same clock, compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
           "tracepoint of all system calls and selects the one it wants itself: that is counted as the program's, while the kernel's longer way to "
           "the others' programs is in the second figure only. The first row is no part of the ratios.\n")
     tools = [t for t in ("sonde", "new", "old", "hand") if any(t in c for _, c in rows)]

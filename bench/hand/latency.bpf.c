@@ -7,7 +7,7 @@ SEC("tp/syscalls/sys_enter_getppid")
 int enter(void *ctx)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_boot_ns();
 
 	bpf_map_update_elem(&starts, &tid, &now, BPF_ANY);
 	return 0;
@@ -21,7 +21,7 @@ int leave(void *ctx)
 
 	if (!start)
 		return 0;
-	bucket = log2_bucket(bpf_ktime_get_ns() - *start);
+	bucket = log2_bucket(bpf_ktime_get_boot_ns() - *start);
 	bpf_map_delete_elem(&starts, &tid);
 	v = bpf_map_lookup_elem(&buckets, &bucket);
 	if (v)

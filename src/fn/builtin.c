@@ -26,10 +26,12 @@ static vreg pid_tgid(struct lower *l, bool want_tgid, bool want_init)
 {
 	static const char what;
 	const struct target *t = l->c->target;
-	struct mem ns;
+	struct mem ns, at;
 	vreg r;
 
 	if (!t->pidns_ino || want_init) {
+		if (lower_task_member(l, want_tgid ? "tgid" : "pid", 4, &at))
+			return ir_load(&l->b, at.base, at.off, 4);
 		r = call_once(l, HELPER_get_current_pid_tgid);
 		return want_tgid ? ir_alu(&l->b, IR_SHR, r, opnd_imm(32)) : ir_ext(&l->b, IR_ZEXT, r, 4);
 	}
@@ -468,8 +470,8 @@ static struct val lower_reg_row(struct lower *l, struct expr *e, const struct me
 }
 
 static const struct fn rows[] = {
-	{ "pid", "(?word namespace) uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one", "begin { @ = pid }", FN_WORD | FN_PURE, check_pid, .lower = lower_pid_row },
-	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one", "begin { @ = tid }", FN_WORD | FN_PURE, check_pid, .lower = lower_tid_row },
+	{ "pid", "(?word namespace) uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one", "begin { @ = pid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_pid_row },
+	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one", "begin { @ = tid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_tid_row },
 	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, check_cpid, lower_cpid },
 	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
 	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },

@@ -1,32 +1,40 @@
-/* comm: names of threads. That of the current one comes from a helper; that of any other is found as the kernel finds it. */
+/* comm: names of threads. That of the current one comes from a helper, or straight from the task in programs that have it; that of any other is
+ * found as the kernel finds it. */
 #include "fn/family.h"
 #include "ir/lower.h"
 #include "kern/feature.h"
 #include "kern/uapi.h"
 #include "lang/check.h"
 
+enum { COMM_SZ = 16 };
+
+/* In keys all bytes count. Those behind the name's end are zero in the task, but kernels before 6.3 do not copy them. */
+static void fetch_current(struct lower *l, struct mem to, bool want_tail)
+{
+	struct mem from;
+
+	if (lower_task_member(l, "comm", COMM_SZ, &from)) {
+		lower_copy(l, from, to, COMM_SZ);
+		return;
+	}
+	if (want_tail && !target_has(l->c, KF_COMM_PADDED))
+		lower_zero(l, to, COMM_SZ);
+	ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, to)), opnd_imm(COMM_SZ));
+}
+
+/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. */
 static struct val lower_current(struct lower *l, const struct mem *dst)
 {
 	static const char what;
 	u32 slot = lower_known(l, &what, 0);
-	struct mem m;
-
-	/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. In keys all bytes count, and
-	 * kernels before 6.3 leave those behind the name's end as they were. */
-	bool is_padded = target_has(l->c, KF_COMM_PADDED);
 
 	if (dst && !slot) {
-		if (l->zero_tails && !is_padded)
-			lower_zero(l, *dst, 16);
-		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, *dst)), opnd_imm(16));
+		fetch_current(l, *dst, l->zero_tails);
 		return val_mem(*dst);
 	}
 	if (!slot) {
-		slot = ir_slot_new(l->b.f, 16, 8) + 1;
-		m = (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) };
-		if (!is_padded)
-			lower_zero(l, m, 16);
-		ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(m.base), opnd_imm(16));
+		slot = ir_slot_new(l->b.f, COMM_SZ, 8) + 1;
+		fetch_current(l, (struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) }, true);
 		lower_know(l, &what, 0, slot);
 	}
 	return val_mem((struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) });
@@ -172,7 +180,7 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 }
 
 static const struct fn rows[] = {
-	{ "comm", "(?int tid) string[16]", "name of the current thread, or of the one with this ID in the initial PID namespace; empty if there is none", "begin { @[comm] = count(); print(comm(1)) }", FN_WORD, check_comm, lower_comm },
+	{ "comm", "(?int tid) string[16]", "name of the current thread, or of the one with this ID in the initial PID namespace; empty if there is none", "begin { @[comm] = count(); print(comm(1)) }", FN_WORD | FN_TASK, check_comm, lower_comm },
 };
 
 FN_FAMILY(fn_comm, rows);

@@ -34,6 +34,7 @@ enum fn_flags {
 	FN_AWAITED = 1 << 10, /* FN_ASYNC: a process waits until its event was handled, whether or not anybody still wants to know of it */
 	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
 	FN_ALL_OF_MAP = 1 << 11, /* user space prints or empties the map, however it is kept */
+	FN_TASK = 1 << 10,   /* a member of the current task: read from there by programs that have it, see lower_task() */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

@@ -317,6 +317,34 @@ vreg lower_ctx(struct lower *l)
 	return l->ctx;
 }
 
+static const char task_known; /* only its address matters */
+
+vreg lower_task(struct lower *l)
+{
+	vreg r = lower_known(l, &task_known, 0);
+
+	if (!r) {
+		r = ir_call(&l->b, HELPER_get_current_task_btf, NULL, 0);
+		lower_know(l, &task_known, 0, r);
+	}
+	return r;
+}
+
+bool lower_task_member(struct lower *l, const char *name, u32 size, struct mem *at)
+{
+	struct type_source *types = l->c->target->types;
+	vreg r = lower_known(l, &task_known, 0);
+	const struct type *task = r && types ? types->find(types, "struct", "task_struct") : NULL;
+	const struct member *m;
+	u32 off;
+
+	m = task ? type_member(type_complete(task), name, &off) : NULL;
+	if (!m || m->type->size != size || off % MIN(size, 8u) || off + size > INT16_MAX)
+		return false;
+	*at = (struct mem){ .base = r, .off = off };
+	return true;
+}
+
 vreg lower_cpu(struct lower *l)
 {
 	static const char what;

@@ -21,6 +21,7 @@ static void look_at(struct expr *e, void *arg)
 	if (!fn)
 		return;
 	uses->args |= !!(fn->flags & FN_ARGS);
+	uses->task |= !!(fn->flags & FN_TASK);
 	if ((fn->flags & FN_SUFFIX) && suffix < BODY_ARGN_MAX)
 		uses->argn |= 1ull << suffix;
 }

@@ -49,6 +49,7 @@ enum provider_flags {
 /* What a probe's body asks for, found before anything has a type: calls of functions whose rows have the flag. */
 struct body_uses {
 	bool args; /* FN_ARGS */
+	bool task; /* FN_TASK */
 	u64 argn;  /* bit n: argN, up to BODY_ARGN_MAX */
 };
 

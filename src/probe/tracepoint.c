@@ -38,14 +38,12 @@
 /* site.variant */
 enum { EVENT_PLAIN, EVENT_SYS_ENTER, EVENT_SYS_EXIT };
 
-/* unit.variant: a way, and for system calls whether registers can be loaded directly, or a record has everything */
-enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4, WAY_RECORD = 8 };
+/* unit.variant: a way, and for system calls whether registers can be loaded directly, or a record has everything, and whether the body
+ * wants the current task */
+enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4, WAY_RECORD = 8, WAY_TASK = 16 };
 
 /* Offsets in the records of system call events, those of raw_syscalls too. */
 enum { OFF_NR = 8, OFF_FIRST_ARG = 16, OFF_RESULT = 16 };
-
-/* thread_info.status: the system call that runs is one of a 32-bit program. */
-#define TS_COMPAT 2
 
 static u32 way_of(const struct unit *u)
 {
@@ -213,6 +211,17 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 	return way | (uses->args ? format_hash(s) << 8 : 0);
 }
 
+/* Programs of another word size can exist at all. Asked by name because the configuration cannot be read everywhere. */
+static bool runs_compat(const struct target *t)
+{
+#if defined(__x86_64__)
+	return !t->kaddr || t->kaddr(t->kaddr_self, "do_fast_syscall_32");
+#else
+	(void)t;
+	return false;
+#endif
+}
+
 /* Finding out costs half a millisecond, so the driver may not have asked; it is worth it here (15 to 40 ns for each argument and
  * event). A target with other types than this machine's is not this machine, and has what it says. */
 static bool has_typed(struct compile *c)
@@ -220,17 +229,27 @@ static bool has_typed(struct compile *c)
 	return target_has(c, KF_TP_BTF) || (c->target->types && c->target->types == kern_types() && kern_has(KF_TP_BTF));
 }
 
+/* The body, or -p, reads something of the current task. (In another PID namespace its numbers are not those that are wanted.) */
+static bool wants_task(const struct compile *c, const struct body_uses *uses)
+{
+	return (uses->task || c->target->filter_pid) && !c->target->pidns_ino;
+}
+
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	u32 way = choose_way(c, &c->sites.at[u->site_first], uses);
+	bool wants_regs;
 
 	u->variant = way;
-	if ((way == WAY_ENTER || way == WAY_EXIT) && !target_has(c, KF_RAW_TP_EXACT)) {
-		u->variant |= WAY_RECORD;
+	if (way != WAY_ENTER && way != WAY_EXIT)
 		return;
-	}
-	/* sys_enter hands the number over; where no argument is wanted the registers are of no interest. */
-	if ((way == WAY_EXIT || (way == WAY_ENTER && uses->args)) && has_typed(c))
+	if (wants_task(c, uses))
+		u->variant |= WAY_TASK;
+	/* sys_enter hands the number over; else the registers tell it, the arguments, and how the call was made. */
+	wants_regs = way == WAY_EXIT || uses->args || (runs_compat(c->target) && !wants_task(c, uses));
+	if (!target_has(c, KF_RAW_TP_EXACT))
+		u->variant |= WAY_RECORD;
+	else if (wants_regs && has_typed(c))
 		u->variant |= WAY_TYPED;
 }
 
@@ -250,51 +269,75 @@ static const struct type *args(struct compile *c, const struct unit *u)
 
 static const char regs_known, site_known, nr_known; /* only their addresses matter */
 
-static vreg load_reg(struct lower *l, u32 off)
+static vreg regs(struct lower *l)
 {
-	vreg regs = lower_known(l, &regs_known, 0);
+	vreg r = lower_known(l, &regs_known, 0);
 
-	if (!regs) {
-		regs = ir_load(&l->b, lower_ctx(l), 0, 8);
-		lower_know(l, &regs_known, 0, regs);
+	if (!r) {
+		r = ir_load(&l->b, lower_ctx(l), 0, 8);
+		lower_know(l, &regs_known, 0, r);
 	}
-	if (is_typed(l->unit))
-		return ir_load(&l->b, regs, off, 8);
-	return lower_load(l, (struct mem){ regs, off, AS_KERNEL }, &type_u64);
+	return r;
 }
 
-/* Programs of another word size can exist at all. Asked by name because the configuration cannot be read everywhere. */
-static bool runs_compat(const struct target *t)
+static vreg load_reg(struct lower *l, u32 off)
 {
-#if defined(__x86_64__)
-	return !t->kaddr || t->kaddr(t->kaddr_self, "do_fast_syscall_32");
-#else
-	(void)t;
-	return false;
-#endif
+	if (is_typed(l->unit))
+		return ir_load(&l->b, regs(l), off, 8);
+	return lower_load(l, (struct mem){ regs(l), off, AS_KERNEL }, &type_u64);
+}
+
+/* 32-bit calls
+ *
+ * The kernel has a flag in the task for the time of a 32-bit call, and asking for the task is a call of a helper. Where the body reads something of
+ * the task anyway, that costs nothing. Elsewhere the registers answer nearly always: the instruction syscall, with which 64-bit code makes 64-bit
+ * calls, leaves the address behind itself in cx. No other way into the kernel does; there cx is the second argument, and 64-bit code that makes a
+ * 32-bit call (int 0x80) has no reason to pass its own address. So the task is asked only if cx is not that address, as for
+ * 32-bit calls, and after exec, a signal's return or a debugger changed the registers. */
+
+#define TS_COMPAT 2    /* thread_info.status */
+#define USER_CS 0x33   /* regs.cs: the code is 64-bit */
+
+static void leave_if_flagged(struct lower *l)
+{
+	const struct target *t = l->c->target;
+	const struct type *info = t->types ? t->types->find(t->types, "struct", "thread_info") : NULL;
+	u32 off = 16; /* where it has been since 5.11 */
+	vreg status;
+
+	/* thread_info is the first member of task_struct */
+	if (info)
+		type_member(type_complete(info), "status", &off);
+	if (info && target_has(l->c, KF_BTF))
+		status = ir_load(&l->b, lower_task(l), off, 4);
+	else
+		status = lower_load(l, (struct mem){ ir_call(&l->b, HELPER_get_current_task, NULL, 0), off, AS_KERNEL }, &type_u32);
+	probe_leave_if(l, C_SET, status, opnd_imm(TS_COMPAT));
 }
 
 static void leave_if_compat(struct lower *l)
 {
-	const struct target *t = l->c->target;
-	const struct type *info;
-	u32 off = 16; /* where it has been since 5.11 */
-	vreg task, status;
+	struct ir_block *is_64bit, *ask, *go_on;
+	u32 mark, cs, cx, ip;
 
-	if (!runs_compat(t))
+	if (!runs_compat(l->c->target))
 		return;
-	/* thread_info is the first member of task_struct */
-	info = t->types ? t->types->find(t->types, "struct", "thread_info") : NULL;
-	if (info)
-		type_member(type_complete(info), "status", &off);
-	if (info && target_has(l->c, KF_BTF)) {
-		task = ir_call(&l->b, HELPER_get_current_task_btf, NULL, 0);
-		status = ir_load(&l->b, task, off, 4);
-	} else {
-		task = ir_call(&l->b, HELPER_get_current_task, NULL, 0);
-		status = lower_load(l, (struct mem){ task, off, AS_KERNEL }, &type_u32);
+	if (!is_typed(l->unit) || l->unit->variant & WAY_TASK || !abi_find_reg("cs", &cs) || !abi_find_reg("cx", &cx) || !abi_find_reg("ip", &ip)) {
+		leave_if_flagged(l);
+		return;
 	}
-	probe_leave_if(l, C_SET, status, opnd_imm(TS_COMPAT));
+	is_64bit = ir_block_new(l->b.f);
+	ask = ir_block_new(l->b.f);
+	go_on = ir_block_new(l->b.f);
+	ir_br(&l->b, C_EQ, ir_load(&l->b, regs(l), cs, 2), opnd_imm(USER_CS), is_64bit, ask);
+	ir_place(&l->b, is_64bit);
+	ir_br(&l->b, C_EQ, ir_load(&l->b, regs(l), cx, 8), opnd_reg(ir_load(&l->b, regs(l), ip, 8)), go_on, ask);
+	mark = lower_mark(l);
+	ir_place(&l->b, ask);
+	leave_if_flagged(l);
+	lower_forget(l, mark);
+	ir_jmp(&l->b, go_on);
+	ir_place(&l->b, go_on);
 }
 
 /* Several system calls: a table gives for each number which of the unit's sites it is, counted from 1, or 0. */
