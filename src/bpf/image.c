@@ -47,6 +47,12 @@ static void count_uses(struct compile *c)
 	}
 }
 
+/* They begin with 0, which is no site, see site_value(). */
+static u32 site_value_cnt(const struct compile *c)
+{
+	return c->sites.cnt + 1;
+}
+
 /* An aggregation by probe needs no hash map: a script has so many probes. The value says whether there is one, so a sum, which may be 0, is not kept
  * like this; and nothing but updates and user space may look at the map, since programs would have to know of another kind. */
 static bool is_by_site(const struct compile *c, const struct map *m)
@@ -54,7 +60,7 @@ static bool is_by_site(const struct compile *c, const struct map *m)
 	enum { CPU_BYTES_MAX = 8 << 10 };
 
 	return m->key->kind == T_SITE && type_is_agg(m->val) && m->val->kind != T_SUM && m->val->kind != T_TSERIES && !m->decl && !m->other_uses &&
-	       c->sites.cnt <= c->config.max_map_keys && c->sites.cnt <= CPU_BYTES_MAX / m->val->size;
+	       site_value_cnt(c) <= c->config.max_map_keys && site_value_cnt(c) <= CPU_BYTES_MAX / m->val->size;
 }
 
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
@@ -65,8 +71,8 @@ static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 	m->max_entries = m->decl ? m->decl->max_entries : c->config.max_map_keys;
 	if (m->has_key && is_by_site(c, m)) {
 		m->storage = MAP_SITES_PERCPU;
-		m->max_entries = c->sites.cnt;
-		m->data_off = take(cpu, c->sites.cnt * m->val->size, 8);
+		m->max_entries = site_value_cnt(c);
+		m->data_off = take(cpu, m->max_entries * m->val->size, 8);
 	} else if (m->has_key) {
 		m->storage = is_agg ? agg_storage(c, m) : MAP_HASH;
 		m->lost_off = take(shared, 8, 8);
