@@ -252,6 +252,7 @@ static struct val lower_argn(struct lower *l, struct expr *e, const struct mem *
 static void check_retval(struct check *k, struct expr *e)
 {
 	const struct provider *p = k->unit->provider;
+	u32 errors = k->c->diag->error_cnt;
 
 	e->type = &type_u64;
 	if (!need(k, e, PROV_RETVAL, "fexit, kretprobe and uretprobe")) {
@@ -263,7 +264,10 @@ static void check_retval(struct check *k, struct expr *e)
 	if (!p->retval || k->unit->is_assumed)
 		return;
 	e->type = p->retval(k->c, k->unit);
-	if (!e->type)
+	if (e->type)
+		return;
+	e->type = &type_error;
+	if (k->c->diag->error_cnt == errors)
 		check_fail(k, e, E_NO_ARGS, "%s has no result", k->c->sites.at[k->unit->site_first].name);
 }
 

@@ -18,20 +18,17 @@ static const struct dbg_func *func_of(const struct site *s, const char **why)
 {
 	struct dbg *d;
 	const struct dbg_func *f;
-	u64 addr = 0;
+	u64 addr = 0, start;
 
 	if (!s->func || s->off) {
 		*why = "they are known where a function is entered, not inside of it";
 		return NULL;
 	}
-	if (s->variant & (UP_GO | UP_GO_STACK)) {
-		*why = "of functions of Go they are not";
-		return NULL;
-	}
 	d = dbg_of(s->target, why);
 	if (!d)
 		return NULL;
-	f = dbg_addr_of_offset(d, s->addr, &addr) ? dbg_func_at(d, addr, s->func) : NULL;
+	start = s->variant & (UP_GO | UP_GO_STACK) ? *(const u64 *)s->data : s->addr;
+	f = dbg_addr_of_offset(d, start, &addr) ? dbg_func_at(d, addr, s->func) : NULL;
 	if (!f)
 		*why = dbg_is_split(d, addr) ? "its debug information is in a file of its own (.dwo), which is not read"
 					     : "the debug information of the file does not have this function";

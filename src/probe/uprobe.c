@@ -192,14 +192,19 @@ static struct site *add(struct search *s, const char *func, const char *shown, u
 /* A function of Go. */
 static void add_go(struct search *s, const struct sym_func *f, const char *func, const char *shown)
 {
-	u32 variant = go_on_stack(&s->go, f) ? UP_GO_STACK : UP_GO;
+	u32 variant = go_on_stack(&s->go, f) ? UP_GO_STACK : f->is_go_asm ? UP_GO | UP_GO_ASM : UP_GO;
+	u64 *start = arena_new(s->sink->arena, u64);
 	go_addrs returns = {};
 	struct site *site;
 
+	sym_elf_offset(s->elf, f->addr, start);
+
 	if (!is_return(s)) {
 		site = add(s, func, shown, go_entry(s->elf, f), 0);
-		if (site)
-			site->variant = variant;
+		if (!site)
+			return;
+		site->variant = variant;
+		site->data = start;
 		return;
 	}
 	if (!go_returns(s->elf, f, &returns))
@@ -603,7 +608,10 @@ static bool check_argn(struct check *k, struct expr *e, u32 n)
 
 	if (!(variant & (UP_GO | UP_GO_STACK)))
 		return false;
-	if ((variant & UP_GO) && n >= abi.go_arg_cnt) {
+	if (variant & UP_GO_ASM) {
+		check_fail(k, e, E_NO_ARGS, "arg%u is not known: the function is written in assembly, and a stripped program does not tell where its arguments are", n);
+		diag_hint(k->c->diag, "most have them on the stack: sarg%u", n);
+	} else if ((variant & UP_GO) && n >= abi.go_arg_cnt) {
 		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers in Go on %s", n, abi.go_arg_cnt, abi.name);
 		diag_hint(k->c->diag, "a string takes two of them, a slice three");
 	}
@@ -619,6 +627,18 @@ static struct val lower_argn(struct lower *l, u32 n)
 	if (variant & UP_GO_STACK) /* above the address to return to */
 		return val_reg(lower_load(l, (struct mem){ ir_load(&l->b, lower_ctx(l), abi.sp_off, 8), 8 + 8 * (s64)n, AS_USER }, &type_u64));
 	return probe_regs_argn(l, n);
+}
+
+/* A result on the stack is behind the arguments. */
+static const struct type *retval_type(struct compile *c, const struct unit *u)
+{
+	const struct site *s = &c->sites.at[u->site_first];
+
+	if (!(s->variant & (UP_GO_STACK | UP_GO_ASM)))
+		return &type_u64;
+	diag_error(c->diag, s->span, E_NO_ARGS, "the result of %s is not known: functions of Go before 1.17, and those in assembly, leave it on the stack", s->name);
+	diag_hint(c->diag, "read it from there: it is behind the arguments, which start at reg(\"sp\") + 8");
+	return NULL;
 }
 
 const struct provider provider_uprobe = {
@@ -664,6 +684,7 @@ const struct provider provider_uretprobe = {
 	.plan = user_plan,
 	.types = uargs_types,
 	.list_params = uargs_list_params,
+	.retval = retval_type,
 	.lower_retval = probe_regs_retval,
 	.lower_reg = probe_regs_reg,
 	.lower_site = user_lower_site,

@@ -17,8 +17,9 @@ enum {
 /* site.variant: bits. Sites that differ in them do not share a program (user_share_key()). */
 enum {
 	UP_RETURN = 1 << 0, /* the kernel is to take the return from the function that starts there */
-	UP_GO = 1 << 1,       /* a function of Go: arguments are in its registers … */
-	UP_GO_STACK = 1 << 2, /* … or on the stack */
+	UP_GO = 1 << 1,       /* a function of Go: arguments are in its registers … (site.data: a u64, the offset of its first instruction) */
+	UP_GO_STACK = 1 << 2, /* … or on the stack … */
+	UP_GO_ASM = 1 << 3,   /* … or nobody knows where: added to UP_GO */
 	UP_GROUP_SHIFT = 8,   /* UP_EVENTS: the number of the event */
 };
 

@@ -69,7 +69,7 @@ struct dbg_piece {
 struct dbg_param {
 	const char *name; /* "" if it has none */
 	const struct type *type;
-	struct dbg_piece pieces[4];
+	struct dbg_piece pieces[9]; /* as many as Go has registers */
 	u32 piece_cnt;    /* 0: it cannot be had; bytes that no piece has are padding */
 	const char *why;  /* … for this reason: "…, which cannot be read" */
 };

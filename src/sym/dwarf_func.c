@@ -5,10 +5,12 @@
 
 #if defined(__x86_64__)
 static const u16 arg_regs[] = { 5, 4, 1, 2, 8, 9 }; /* di si dx cx r8 r9 */
-enum { SP_REG = 7, FP_REG = 6, CALL_BYTES = 8 /* the return address, on the stack */, FP_TO_CFA = 16, FLOAT_REGS = 8, LAST_REG = 15 };
+static const u16 go_regs[] = { 0, 3, 2, 5, 4, 8, 9, 10, 11 }; /* ax bx cx di si r8 r9 r10 r11 */
+enum { SP_REG = 7, FP_REG = 6, CALL_BYTES = 8 /* the return address, on the stack */, FP_TO_CFA = 16, FLOAT_REGS = 8, GO_FLOAT_REGS = 15, LAST_REG = 15 };
 #elif defined(__aarch64__)
 static const u16 arg_regs[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-enum { SP_REG = 31, FP_REG = 29, CALL_BYTES = 0, FP_TO_CFA = 16, FLOAT_REGS = 8, LAST_REG = 31 };
+static const u16 go_regs[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+enum { SP_REG = 31, FP_REG = 29, CALL_BYTES = 0, FP_TO_CFA = 16, FLOAT_REGS = 8, GO_FLOAT_REGS = 16, LAST_REG = 31 };
 #endif
 
 static const char in_float_reg[] = "it is in a floating-point register, which probes cannot read";
@@ -160,6 +162,17 @@ static void merge(enum arg_class *to, enum arg_class c)
 		*to = CLASS_INT;
 }
 
+/* How many elements an array has. */
+static bool array_cnt(const struct die *t, u64 *cnt)
+{
+	struct die range;
+
+	if (!die_child(t, &range))
+		return false;
+	*cnt = die_has(&range, AT_count) ? die_uint(&range, AT_count, 0) : die_uint(&range, AT_upper_bound, UINT64_MAX) + 1;
+	return true;
+}
+
 /* Adds what lies at byte off of an object of at most 16 bytes to the classes of its two halves. */
 static void classify(const struct die *type, u64 off, u32 depth, struct budget *b, enum arg_class cls[2])
 {
@@ -195,12 +208,10 @@ static void classify(const struct die *type, u64 off, u32 depth, struct budget *
 		return;
 	case DW_TAG_array_type: {
 		const struct type *whole = dbg_type_of(&t);
-		struct die range;
-		u64 cnt = 0;
+		u64 cnt;
 
-		if (!die_ref(&t, AT_type, &elem) || !die_child(&t, &range))
+		if (!die_ref(&t, AT_type, &elem) || !array_cnt(&t, &cnt))
 			break;
-		cnt = die_has(&range, AT_count) ? die_uint(&range, AT_count, 0) : die_uint(&range, AT_upper_bound, UINT64_MAX) + 1;
 		for (u64 i = 0; i < cnt && i < 16 && whole->size; i++)
 			classify(&elem, off + i * whole->size, depth + 1, b, cls);
 		return;
@@ -235,7 +246,7 @@ struct convention {
 	u32 ints, floats;
 	s64 stack;     /* bytes of arguments on the stack */
 	bool is_lost;  /* something came that is not understood: nothing behind it is known */
-	bool is_rust;
+	bool is_rust, is_go;
 };
 
 /* C++: objects that cannot simply be copied are passed by address. Some compilers say so of the type, others only where the parameter is: at an
@@ -257,12 +268,12 @@ static bool by_reference(const struct die *t, const struct die *param)
 	       die_uint(&s, AT_calling_convention, 0) == DW_CC_pass_by_reference;
 }
 
-/* Rust: a value of one or two scalars takes a register for each, in the order of their places; others go in one register, or by address if
- * they do not fit. It does not promise so, but does it. */
+/* The scalars that a value is made of. */
 struct leaves {
-	struct { u64 off, size; bool is_float; } at[3];
-	u32 cnt;
+	struct { u64 off, size; bool is_float; } at[9];
+	u32 cnt;         /* may be more than are there */
 	bool is_unknown;
+	bool has_array;  /* of more than one element; it is unknown, too */
 };
 
 static void find_leaves(const struct die *type, u64 off, u32 depth, struct budget *b, struct leaves *out)
@@ -278,6 +289,17 @@ static void find_leaves(const struct die *type, u64 off, u32 depth, struct budge
 	size = die_uint(&t, AT_byte_size, 8);
 	enc = die_uint(&t, AT_encoding, 0);
 	switch (t.tag) {
+	case DW_TAG_array_type: {
+		u64 cnt;
+
+		if (!array_cnt(&t, &cnt) || !die_ref(&t, AT_type, &elem))
+			break;
+		if (cnt == 1)
+			find_leaves(&elem, off, depth + 1, b, out);
+		else if (cnt)
+			out->is_unknown = out->has_array = true;
+		return;
+	}
 	case DW_TAG_structure_type:
 		if (!die_child(&t, &m))
 			return;
@@ -288,22 +310,24 @@ static void find_leaves(const struct die *type, u64 off, u32 depth, struct budge
 				find_leaves(&elem, off + die_uint(&m, AT_data_member_location, 0), depth + 1, b, out);
 		} while (die_next(&m));
 		return;
-	case DW_TAG_base_type: case DW_TAG_pointer_type: case DW_TAG_enumeration_type:
+	case DW_TAG_base_type: case DW_TAG_pointer_type: case DW_TAG_enumeration_type: case DW_TAG_subroutine_type:
 		if (!size)
 			return;
-		if (size > 8)
+		if (size > 8 || enc == DW_ATE_complex_float)
 			out->is_unknown = true;
 		if (out->cnt < ARRAY_CNT(out->at)) {
 			out->at[out->cnt].off = off;
 			out->at[out->cnt].size = size;
 			out->at[out->cnt].is_float = enc == DW_ATE_float;
-			out->cnt++;
 		}
+		out->cnt++;
 		return;
 	}
 	out->is_unknown = true;
 }
 
+/* Rust: a value of one or two scalars takes a register for each, in the order of their places; others go in one register, or by address if
+ * they do not fit. It does not promise so, but does it. */
 static void place_by_rust(struct convention *cv, const struct die *type, struct dbg_param *out)
 {
 	struct budget b = { 1000 };
@@ -340,6 +364,39 @@ static void place_by_rust(struct convention *cv, const struct die *type, struct 
 		out->piece_cnt = in.cnt;
 }
 
+/* Go, since 1.17: each scalar takes a register. What does not fit as a whole, and what has an array in it, is on the stack. */
+static void place_by_go(struct convention *cv, const struct die *type, struct dbg_param *out)
+{
+	u32 size = out->type->size, ints = 0, floats = 0;
+	struct budget b = { 1000 };
+	struct leaves in = {};
+
+	find_leaves(type, 0, 0, &b, &in);
+	if (in.is_unknown && !in.has_array) {
+		cv->is_lost = true;
+		return;
+	}
+	for (u32 i = 0; i < MIN(in.cnt, ARRAY_CNT(in.at)); i++) {
+		ints += !in.at[i].is_float;
+		floats += in.at[i].is_float;
+	}
+	if (in.has_array || in.cnt > ARRAY_CNT(in.at) || cv->ints + ints > ARRAY_CNT(go_regs) || cv->floats + floats > GO_FLOAT_REGS) {
+		cv->stack = ALIGN_UP(cv->stack, MAX(out->type->align, 1));
+		out->pieces[0] = (struct dbg_piece){ DBG_MEM, SP_REG, CALL_BYTES + cv->stack, 0, size };
+		out->piece_cnt = size ? 1 : 0;
+		cv->stack += size;
+		return;
+	}
+	cv->floats += floats;
+	if (floats) {
+		cv->ints += ints;
+		out->why = in_float_reg;
+		return;
+	}
+	for (u32 i = 0; i < in.cnt; i++)
+		out->pieces[out->piece_cnt++] = (struct dbg_piece){ DBG_REG, go_regs[cv->ints++], 0, (u32)in.at[i].off, (u32)in.at[i].size };
+}
+
 static void place_by_convention(struct convention *cv, const struct die *type, const struct die *param, struct dbg_param *out)
 {
 	enum arg_class cls[2] = {};
@@ -351,6 +408,10 @@ static void place_by_convention(struct convention *cv, const struct die *type, c
 	out->why = not_told;
 	if (cv->is_lost)
 		return;
+	if (cv->is_go) {
+		place_by_go(cv, type, out);
+		return;
+	}
 	if (cv->is_rust && size <= 16) {
 		place_by_rust(cv, type, out);
 		return;
@@ -509,14 +570,22 @@ static bool is_plain(const struct die *func, const struct die *first)
 	return false;
 }
 
+/* A function as a value is an address in Go. */
+static bool is_go_func(const struct die *p)
+{
+	struct die type, t;
+
+	return die_ref(p, AT_type, &type) && die_strip(&type, &t) && t.tag == DW_TAG_subroutine_type;
+}
+
 static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u64 entry, const char *symbol)
 {
 	struct dbg_func *f = arena_new(&d->arena, struct dbg_func);
-	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust, .is_lost = func->u->lang == DW_LANG_Go };
+	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust, .is_go = func->u->lang == DW_LANG_Go };
 	struct die p, with, origin = *func;
 	vec(struct dbg_param) params = {};
 	/* What others can call is called by the rules. But copies that the compiler made for its own use (f.constprop.0) take other parameters. */
-	bool has_rule = die_with(func, AT_external, &with) && !strchr(symbol, '.');
+	bool has_rule = cv.is_go || (die_with(func, AT_external, &with) && !strchr(symbol, '.'));
 	const char *name = die_name(func);
 
 	f->name = name ? name : "";
@@ -531,11 +600,12 @@ static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u
 
 		if (p.tag == DW_TAG_unspecified_parameters)
 			f->is_variadic = true;
-		if (p.tag != DW_TAG_formal_parameter)
+		/* Go lists results among the parameters. */
+		if (p.tag != DW_TAG_formal_parameter || die_flag(&p, AT_variable_parameter))
 			continue;
 		name = die_name(&p);
 		add.name = name ? name : "";
-		add.type = dbg_type_of(&p);
+		add.type = cv.is_go && is_go_func(&p) ? type_pointer(&d->arena, &type_void, AS_USER) : dbg_type_of(&p);
 		if (params.cnt == 256)
 			break;
 		place(func, &p, entry, has_rule, &cv, &add);

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "sym/archive.h"
 #include "sym/debugfile.h"
+#include "sym/gopclntab.h"
 
 /* .gnu.version: the symbol is not the default of its name. */
 #define VERSYM_IS_HIDDEN 0x8000
@@ -135,15 +136,53 @@ static bool read_symbols(struct sym_elf *e, struct objfile *o)
 }
 
 /* A stripped file's symbols may be elsewhere: in a file of its own, or packed into a section. The addresses in them are those of the stripped
- * file. */
-static void read_separate(struct sym_elf *e, const char *path)
+ * file. Returns whether there is a full table. */
+static bool read_separate(struct sym_elf *e, const char *path)
 {
 	if (!debugfile_open(&e->file, path, false, &e->more[e->more_cnt])) {
 		if (read_symbols(e, &e->more[e->more_cnt++]))
-			return;
+			return true;
 	}
-	if (!debugfile_open_packed(&e->file, &e->more[e->more_cnt]))
-		read_symbols(e, &e->more[e->more_cnt++]);
+	return !debugfile_open_packed(&e->file, &e->more[e->more_cnt]) && read_symbols(e, &e->more[e->more_cnt++]);
+}
+
+static int by_name_off(const void *a, const void *b)
+{
+	u32 x = ((const struct go_func *)a)->name_off, y = ((const struct go_func *)b)->name_off;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of two entries with one name, one takes its arguments from the stack (ABI 0), and one of them translates for the other. Linkers call that one NAME.abi0: the one
+ * in assembly, or what translates for it from there. */
+static bool is_abi0(const struct go_func *g, const struct go_func *other)
+{
+	return g->is_asm || (g->is_special && !other->is_asm && !other->is_special);
+}
+
+/* A program of Go names its functions itself. */
+static void read_go(struct sym_elf *e)
+{
+	vec(struct go_func) funcs = {};
+	struct go_table t;
+	struct go_func f;
+
+	if (!go_table_open(&e->file, &t))
+		return;
+	for (u32 i = 0; i < t.cnt; i++)
+		if (go_table_func(&t, i, &f))
+			vec_push(&funcs, f);
+	if (funcs.cnt)
+		qsort(funcs.at, funcs.cnt, sizeof(*funcs.at), by_name_off);
+	for (u32 i = 0; i < funcs.cnt; i++) {
+		const struct go_func *g = &funcs.at[i];
+		const struct go_func *other = i && g[-1].name_off == g->name_off ? g - 1 : i + 1 < funcs.cnt && g[1].name_off == g->name_off ? g + 1 : NULL;
+		const char *name = other && is_abi0(g, other) ? arena_printf(&e->arena, "%s.abi0", g->name) : g->name;
+
+		vec_push(&e->syms, (struct sym_func){ .name = name, .version = "", .addr = g->addr, .size = g->size, .bind = STB_LOCAL, .is_default = true,
+						      .is_go_asm = g->is_asm && name == g->name });
+	}
+	vec_free(&funcs);
 }
 
 static int read_file(struct sym_elf *e, const char *path)
@@ -157,8 +196,8 @@ static int read_file(struct sym_elf *e, const char *path)
 			vec_push(&e->parts, (struct part){ o->ph[i].p_vaddr, o->ph[i].p_offset, o->ph[i].p_filesz });
 	if (!e->parts.cnt)
 		return -ENOEXEC;
-	if (!read_symbols(e, &e->file))
-		read_separate(e, path);
+	if (!read_symbols(e, &e->file) && !read_separate(e, path))
+		read_go(e);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* Functions of an executable or shared library, and where they are in the file.
  *
- * Names come from .symtab, .dynsym and, when the file was stripped, from its separate debug file or .gnu_debugdata (sym/debugfile.h). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the
+ * Names come from .symtab, .dynsym and, when the file was stripped, from its separate debug file or .gnu_debugdata (sym/debugfile.h), or from the table that programs of Go have (sym/gopclntab.h). A version is not part of a name: `memcpy@@GLIBC_2.14` is memcpy. Where one name has several versions, the
  * default one is meant; the others can be asked for by their full spelling.
  *
  * Uprobes want file offsets, symbols have addresses as the linker laid the file out; the program headers translate.
@@ -17,6 +17,7 @@ struct sym_func {
 	u64 addr, size;       /* size 0: unknown */
 	u8 bind;              /* STB_GLOBAL … */
 	bool is_default;      /* not an old version */
+	bool is_go_asm;       /* of Go's own table: assembly, of which that does not tell where arguments are */
 	bool is_ifunc;        /* addr is the resolver that picks an implementation, not the function */
 };
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "sym/gopclntab.h"
 #include "sym/insn.h"
 
 #define REGISTERS_SINCE 17 /* Go 1.17 passes arguments in registers */
@@ -41,6 +42,7 @@ static u32 go_version(struct sym_elf *e)
 void go_file_look(struct sym_elf *e, struct go_file *out)
 {
 	const struct objfile *o = sym_elf_file(e);
+	struct go_table table;
 	u64 size;
 	u32 minor;
 
@@ -55,7 +57,12 @@ void go_file_look(struct sym_elf *e, struct go_file *out)
 		return;
 	minor = go_version(e);
 	out->on_stack = minor && minor < REGISTERS_SINCE;
-	if (!sym_elf_symbol(e, "runtime.text", &out->text_lo, &size) || !sym_elf_symbol(e, "runtime.etext", &out->text_hi, &size)) {
+	if (sym_elf_symbol(e, "runtime.text", &out->text_lo, &size) && sym_elf_symbol(e, "runtime.etext", &out->text_hi, &size))
+		return;
+	if (go_table_open(sym_elf_file(e), &table)) {
+		out->text_lo = table.lo;
+		out->text_hi = table.hi;
+	} else {
 		out->text_lo = 0;
 		out->text_hi = UINT64_MAX;
 	}
