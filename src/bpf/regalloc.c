@@ -22,7 +22,8 @@ struct range {
 
 struct interval {
 	u32 start, end; /* first and last position; start > end: never used */
-	vec(struct range) ranges; /* not in order */
+	vec(struct range) ranges; /* in order, none touches the next */
+	u32 passed;     /* of these: how many end before the scan's position */
 	u16 forbidden;  /* machine registers that something inside destroys */
 	u8 reg;
 	s8 hint;
@@ -67,12 +68,50 @@ static bool is_destroyed(const struct interval *iv, const struct destroyers *d)
 	return false;
 }
 
-static bool intersect(const struct interval *a, const struct interval *b)
+static int by_range_start(const void *a, const void *b)
 {
-	vec_for(x, &a->ranges)
-		vec_for(y, &b->ranges)
-			if (x->start <= y->end && y->start <= x->end)
-				return true;
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Puts the ranges in order and makes one of those that overlap, as they do at the borders of blocks. Neighbours stay apart: a call may read a register
+ * at one position and write it at the next, and does not destroy it. */
+static void order_ranges(struct interval *iv)
+{
+	u32 cnt = 0;
+
+	if (iv->ranges.cnt < 2)
+		return;
+	qsort(iv->ranges.at, iv->ranges.cnt, sizeof(*iv->ranges.at), by_range_start);
+	vec_for(r, &iv->ranges) {
+		struct range *last = cnt ? &iv->ranges.at[cnt - 1] : NULL;
+
+		if (last && r->start <= last->end)
+			last->end = MAX(last->end, r->end);
+		else
+			iv->ranges.at[cnt++] = *r;
+	}
+	iv->ranges.cnt = cnt;
+}
+
+/* Whether an interval is live somewhere in another one, at whose start the scan is. What ends before that, nobody looks at again. */
+static bool intersect(const struct interval *at, struct interval *other)
+{
+	u32 i = 0, k;
+
+	while (other->passed < other->ranges.cnt && other->ranges.at[other->passed].end < at->start)
+		other->passed++;
+	for (k = other->passed; i < at->ranges.cnt && k < other->ranges.cnt;) {
+		const struct range *x = &at->ranges.at[i], *y = &other->ranges.at[k];
+
+		if (x->start <= y->end && y->start <= x->end)
+			return true;
+		if (x->end < y->start)
+			i++;
+		else
+			k++;
+	}
 	return false;
 }
 
@@ -233,6 +272,8 @@ static void build_intervals(struct alloc *al)
 		build_block(al, *b, pos, &open);
 		pos += 2 * (*b)->insns.cnt;
 	}
+	for (u32 v = 1; v < al->iv_cnt; v++)
+		order_ranges(&al->iv[v]);
 	/* What is destroyed on the way. */
 	forbid(al, pos, destroys_all, CALLER_SAVED);
 	forbid(al, pos, destroys_r0, 1);
