@@ -227,33 +227,63 @@ static struct item *sort_items(struct item *items, struct item *spare, u32 cnt, 
 	return items;
 }
 
-/* Fills view.entries in order. Values lie stride bytes apart and are summed up already. */
+/* The items above `at` are a heap, the least on top: makes `at` and them one. */
+static void sink_item(struct item *items, u32 at, u32 cnt, const struct order *o)
+{
+	struct item it = items[at];
+
+	for (u32 child; (child = 2 * at + 1) < cnt; at = child) {
+		if (child + 1 < cnt && item_is_less(&items[child + 1], &items[child], o))
+			child++;
+		if (!item_is_less(&items[child], &it, o))
+			break;
+		items[at] = items[child];
+	}
+	items[at] = it;
+}
+
+static struct item make_item(const struct map_snap *s, u32 i, struct order *o)
+{
+	const struct map_dump *d = &s->dump;
+	struct prefix p = {};
+	u64 half[2];
+
+	prefix_add_key(&p, s->view.key, d->keys + (size_t)i * d->key_sz);
+	memcpy(half, p.bytes, sizeof(half));
+	o->key_is_exact = p.len <= sizeof(p.bytes);
+	return (struct item){
+		.value_rank = sorts_by_value(s->view.val) ? value_rank(s->view.val, d->values + (size_t)i * d->stride) : 0,
+		.key_rank = { __builtin_bswap64(half[0]), __builtin_bswap64(half[1]) },
+		.index = i,
+	};
+}
+
+/* Fills view.entries in order, with all entries or the `top` largest. Those that are too small for them are never kept, let alone sorted: a few of a million
+ * cost no more than a look at each. Values lie stride bytes apart and are summed up already. */
 static void order_entries(struct map_snap *s, u64 top)
 {
 	const struct map_dump *d = &s->dump;
-	bool by_value = sorts_by_value(s->view.val);
-	struct item *memory = xrealloc(NULL, 2 * (size_t)d->cnt * sizeof(*memory)), *items = memory;
+	u32 cnt = top && top < d->cnt ? (u32)top : d->cnt;
+	struct item *memory = xrealloc(NULL, 2 * (size_t)cnt * sizeof(*memory)), *items = memory;
 	struct order o = { .key = s->view.key, .keys = d->keys, .key_sz = d->key_sz };
-	u32 first = top && top < d->cnt ? d->cnt - (u32)top : 0;
 
-	for (u32 i = 0; i < d->cnt; i++) {
-		struct prefix p = {};
-		u64 half[2];
+	for (u32 i = 0; i < cnt; i++)
+		items[i] = make_item(s, i, &o);
+	for (u32 i = cnt < d->cnt ? cnt / 2 : 0; i-- > 0;)
+		sink_item(items, i, cnt, &o);
+	for (u32 i = cnt; i < d->cnt; i++) {
+		struct item it = make_item(s, i, &o);
 
-		prefix_add_key(&p, s->view.key, d->keys + (size_t)i * d->key_sz);
-		memcpy(half, p.bytes, sizeof(half));
-		items[i] = (struct item){
-			.value_rank = by_value ? value_rank(s->view.val, d->values + (size_t)i * d->stride) : 0,
-			.key_rank = { __builtin_bswap64(half[0]), __builtin_bswap64(half[1]) },
-			.index = i,
-		};
-		o.key_is_exact = p.len <= sizeof(p.bytes);
+		if (!item_is_less(&items[0], &it, &o))
+			continue;
+		items[0] = it;
+		sink_item(items, 0, cnt, &o);
 	}
-	items = sort_items(items, memory + d->cnt, d->cnt, &o);
-	s->view.cnt = d->cnt - first;
-	s->view.entries = xrealloc(NULL, (size_t)s->view.cnt * sizeof(*s->view.entries));
-	for (u32 i = first; i < d->cnt; i++)
-		s->view.entries[i - first] = (struct map_entry){
+	items = sort_items(items, memory + cnt, cnt, &o);
+	s->view.cnt = cnt;
+	s->view.entries = xrealloc(NULL, (size_t)cnt * sizeof(*s->view.entries));
+	for (u32 i = 0; i < cnt; i++)
+		s->view.entries[i] = (struct map_entry){
 			.key = d->keys + (size_t)items[i].index * d->key_sz,
 			.val = d->values + (size_t)items[i].index * d->stride,
 		};
