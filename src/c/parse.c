@@ -625,7 +625,8 @@ static bool member(struct cparse *p, struct raws *to)
 		}
 		vec_push(&to->at, (typeof(*to->at.at)){ name, t, bits, a });
 	} while (cparse_accept(p, ','));
-	return expect(p, ';', "';' after the member");
+	/* C compilers accept it, with a warning, that the last one has none. */
+	return cparse_at(p, '}') || expect(p, ';', "';' after the member");
 }
 
 /* To the end of a member that is not understood. */

@@ -64,7 +64,7 @@ struct fn {
 	bool (*prepare)(struct check *c, struct expr *call);
 };
 
-/* NULL if there is none. *suffix receives N of argN. */
+/* NULL if there is none. *suffix receives N of argN. __builtin_NAME is NAME, too. */
 const struct fn *fn_find(const char *name, u32 *suffix);
 /* What the probe at the entry of a function calls whose argument is to be watched (probe/watch.h). It is no name of the language. */
 extern const struct fn fn_watch_arg;

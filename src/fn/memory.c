@@ -74,7 +74,7 @@ static bool prepare_str(struct check *k, struct expr *call)
 
 static void check_str(struct check *k, struct expr *e)
 {
-	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
+	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL, *question;
 	u32 size = k->max_strlen;
 
 	if (a->type->kind == T_STRING) /* there is no more of it */
@@ -98,7 +98,13 @@ static void check_str(struct check *k, struct expr *e)
 		e->type = &type_error;
 		return;
 	}
-	e->type = type_string(check_arena(k), size);
+	e->type = a->type->is_fillable && size == a->type->size ? a->type : type_string(check_arena(k), size);
+	/* What is made of a literal is one: str($1) may stand wherever the text must be known. */
+	if (a->kind == E_STR && (!n || expr_is_int(n))) {
+		question = check_keep(k, e);
+		become_text(k, e, a->str.s, a->str.len);
+		e->unfolded = question;
+	}
 }
 
 /* len = helper(dst, size, p); a failed read counts as empty. With is_marked, a string that fills the room `cap` and goes on behind it shows: its
@@ -210,19 +216,24 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 	return v;
 }
 
+/* Whether it can be the memory of the kernel or of a program, where more follows. */
+static bool may_go_on(const struct expr *e)
+{
+	return e->kind == E_FIELD || e->kind == E_INDEX || e->kind == E_UNARY;
+}
+
 static void check_buf(struct check *k, struct expr *e)
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = k->max_strlen - 4;
 
-	if (a->type->kind == T_ARRAY || a->type->kind == T_STRING) /* there is no more of it */
-		cap = MIN(cap, a->type->size);
 	if (!n) {
 		if (a->type->kind != T_ARRAY && a->type->kind != T_STRING) {
 			check_fail(k, e, E_ARG_COUNT, "buf() needs a length for a %s", type_str(check_arena(k), a->type));
 			diag_hint(k->c->diag, "buf(%s, LENGTH)", "address");
 			return;
 		}
+		cap = MIN(cap, a->type->size);
 	} else if (expr_is_int(n)) {
 		if (!n->num.value) {
 			check_fail(k, n, E_ARG_TYPE, "buf() of no bytes");
@@ -230,6 +241,8 @@ static void check_buf(struct check *k, struct expr *e)
 			return;
 		}
 		cap = MIN(cap, n->num.value);
+	} else if (!type_is_scalar(a->type) && !may_go_on(a)) {
+		cap = MIN(cap, a->type->size);
 	}
 	e->type = type_buffer(check_arena(k), cap);
 }
@@ -247,14 +260,21 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 	} else {
 		struct val v = lower_expr(l, a, NULL);
 
+		/* What is in the memory of the kernel or of a program may go on behind the end of its type, as `char data[1]` does. What is the
+		 * script's own is followed by zeroes, as many as were asked for in the script: behind a string's NUL may be what something
+		 * else left. */
 		src = v.mem;
-		if (a->type->kind == T_STRING && a->kind != E_STR) {
-			/* What is behind its NUL was left by something else. */
-			struct mem clean = lower_temp(l, a->type->size, 8);
+		if (src.as == AS_NONE && n && !expr_is_int(n))
+			cap = MIN(cap, a->type->size);
+		if (src.as == AS_NONE && (a->type->size < cap || (a->type->kind == T_STRING && a->kind != E_STR))) {
+			struct mem clean = lower_temp(l, MAX(cap, a->type->size), 8);
 
-			lower_zero(l, clean, a->type->size);
-			ir_call_of(&l->b, src.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str,
-				   opnd_reg(lower_addr(l, clean)), opnd_imm(a->type->size), opnd_reg(lower_addr(l, src)));
+			lower_zero(l, clean, MAX(cap, a->type->size));
+			if (a->type->kind == T_STRING)
+				ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, clean)), opnd_imm(a->type->size),
+					   opnd_reg(lower_addr(l, src)));
+			else
+				lower_copy(l, src, clean, a->type->size);
 			src = clean;
 		}
 	}

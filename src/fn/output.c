@@ -320,15 +320,16 @@ static void event_assert(struct session *s, const struct rec *rec, const u8 *dat
 static void check_static_assert(struct check *k, struct expr *e)
 {
 	struct expr *cond = e->call.args[0];
+	u64 holds;
 
 	e->type = &type_none;
 	if (k->dead)
 		return;
-	if (!expr_is_int(cond)) {
+	if (!check_eval(cond, &holds)) {
 		check_fail(k, cond, E_ARG_TYPE, "the condition of static_assert() must be known when the script is compiled");
 		diag_hint(k->c->diag, "assert() checks at run time");
 		e->type = &type_error;
-	} else if (!cond->num.value) {
+	} else if (!holds) {
 		check_fail(k, e, E_ASSERTION, "%s", e->call.args[1]->str.s);
 	}
 }

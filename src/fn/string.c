@@ -80,25 +80,16 @@ static struct val lower_strcap(struct lower *l, struct expr *e, const struct mem
 
 /* Search */
 
-static const struct expr *literal_of(const struct expr *e)
-{
-	/* str("text") is the text */
-	if (e->kind == E_CALL && e->call.arg_cnt == 1 && e->type->kind == T_STRING && e->call.args[0]->kind == E_STR &&
-	    e->call.args[0]->str.len + 1 == e->type->size)
-		e = e->call.args[0];
-	return e->kind == E_STR ? e : NULL;
-}
-
 static bool check_search(struct check *k, struct expr *e)
 {
-	const struct expr *lit;
+	const struct expr *what;
 
 	if (!make_string(k, e, 0) || !make_string(k, e, 1))
 		return false;
-	lit = literal_of(e->call.args[1]);
-	if (lit && strlen(lit->str.s) > NEEDLE_MAX) {
+	what = e->call.args[1];
+	if (what->kind == E_STR && strlen(what->str.s) > NEEDLE_MAX) {
 		check_fail(k, e->call.args[1], E_ARG_TYPE, "%s() looks for at most %d bytes (%u given)", e->call.name, NEEDLE_MAX,
-			   (u32)strlen(lit->str.s));
+			   (u32)strlen(what->str.s));
 		e->type = &type_error;
 		return false;
 	}
@@ -202,7 +193,7 @@ static struct needle needle_build(struct lower *l, struct expr *e, struct ir_blo
 static vreg search(struct lower *l, struct expr *e)
 {
 	struct expr *hay = e->call.args[0], *what = e->call.args[1];
-	const struct expr *lit = literal_of(what);
+	const struct expr *lit = what->kind == E_STR ? what : NULL;
 	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f),
 			*end = ir_block_new(l->b.f), *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f),
 			*too_long = ir_block_new(l->b.f);
@@ -367,23 +358,42 @@ static struct val lower_memcmp(struct lower *l, struct expr *e, const struct mem
 
 /* Joining */
 
+/* Room for the text and a NUL behind it. */
+static u32 text_room(const struct type *t)
+{
+	return t->size + t->is_fillable;
+}
+
+/* The text of e, with a NUL behind it. */
+static struct mem ended_text(struct lower *l, struct expr *e)
+{
+	struct mem m;
+
+	if (!e->type->is_fillable)
+		return lower_mem(l, e);
+	m = lower_temp(l, text_room(e->type), 8);
+	lower_store(l, e, type_string(l->c->arena, text_room(e->type)), m);
+	return m;
+}
+
 static void check_str_concat(struct check *k, struct expr *e)
 {
-	u32 size;
+	u32 size, first;
 
 	if (!make_string(k, e, 0) || !make_string(k, e, 1)) {
 		e->type = &type_error;
 		return;
 	}
 	/* Not without end: in a loop, $s = str_concat($s, …) would need more with every look at it. */
-	size = MIN(e->call.args[0]->type->size + e->call.args[1]->type->size - 1, k->max_strlen);
-	e->type = type_string(check_arena(k), MAX(size, e->call.args[0]->type->size));
+	first = text_room(e->call.args[0]->type);
+	size = MIN(first + text_room(e->call.args[1]->type) - 1, k->max_strlen);
+	e->type = type_string(check_arena(k), MAX(size, first));
 }
 
 static struct val lower_str_concat(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	struct mem a = lower_mem(l, e->call.args[0]), b = lower_mem(l, e->call.args[1]);
-	u32 a_cap = e->call.args[0]->type->size, b_cap = e->call.args[1]->type->size;
+	struct mem a = ended_text(l, e->call.args[0]), b = ended_text(l, e->call.args[1]);
+	u32 a_cap = text_room(e->call.args[0]->type), b_cap = text_room(e->call.args[1]->type);
 	/* Room for both, if the result is to be cut. */
 	struct mem m = dst && a_cap + b_cap - 1 <= e->type->size ? *dst : lower_temp(l, MAX(e->type->size, a_cap + b_cap - 1), 8);
 	struct ir_block *good = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);

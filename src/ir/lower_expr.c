@@ -592,6 +592,8 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 			return val_reg(lower_to_bool(l, opnd_reg(lower_load(l, m, &type_u64))));
 		return val_reg(lower_load(l, m, to));
 	}
+	if (from->kind == T_STRING && to->kind == T_BOOL)
+		return val_reg(lower_to_bool(l, opnd_reg(lower_load(l, lower_mem(l, a), &type_u8))));
 	if (!type_is_scalar(from)) /* to its own type */
 		return lower_expr(l, a, NULL);
 	v = lower_scalar(l, a);

@@ -117,7 +117,7 @@ static const struct type *array_type(struct btf *b, const struct btf_type *t)
 	if ((u64)elem->size * a->nelems > INT32_MAX)
 		return &type_void;
 	if (raw && btf_kind(raw) == BTF_KIND_INT && a->nelems && str_eq(btfraw_str(&b->raw, raw->name_off), "char"))
-		return type_string(&b->arena, a->nelems);
+		return type_char_array(&b->arena, a->nelems);
 	return type_array(&b->arena, elem, a->nelems);
 }
 

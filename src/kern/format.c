@@ -190,7 +190,7 @@ static bool is_int_size(u32 size)
 static const struct type *array_type(const struct field *f, struct arena *a, const struct type *base)
 {
 	if (base == &type_s8 && str_eq(f->base, "char"))
-		return f->size ? type_string(a, f->size) : type_array(a, base, 0);
+		return f->size ? type_char_array(a, f->size) : type_array(a, base, 0);
 	if (f->stars)
 		base = &type_u64;
 	/* The length may be the name of a constant; the sizes tell. */

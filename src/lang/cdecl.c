@@ -325,7 +325,7 @@ static const struct type *array_of(struct ctypes *t, struct cstream *s, const st
 		diag_error(t->diag, s->prev, E_UNKNOWN_TYPE, "there are no arrays of void");
 		return NULL;
 	}
-	return elem == &type_char && cnt ? type_string(t->arena, cnt) : type_array(t->arena, elem, cnt);
+	return elem == &type_char && cnt ? type_char_array(t->arena, cnt) : type_array(t->arena, elem, cnt);
 }
 
 /* suffixes = { "[" [ constant ] "]" } | "(" parameters ")" ; a function is void, so that a pointer to it is one to void. */
@@ -494,7 +494,8 @@ static bool parse_member(struct ctypes *t, struct cstream *s, struct layout *l)
 		if (!cstream_constant(s, constant_name, t, &width) || !parse_attrs(t, s, &a) || !add_bits(t, l, m, width, &a, at))
 			return false;
 	} while (cstream_accept(s, TOK_COMMA));
-	return expect(t, s, TOK_SEMI, "';' after the member");
+	/* C compilers accept it, with a warning, that the last one has none. */
+	return s->tok.kind == TOK_RBRACE || expect(t, s, TOK_SEMI, "';' after the member");
 }
 
 static bool parse_members(struct ctypes *t, struct cstream *s, u32 tag_index, struct attrs attrs)

@@ -58,6 +58,13 @@ void check_cond(struct check *k, struct expr *e)
 	if (is_poisoned(e) || type_is_integral(e->type) || e->type->kind == T_POINTER)
 		return;
 	is_string = e->type->kind == T_STRING;
+	if (e->kind == E_STR) { /* whether str($1) was given, say */
+		struct expr *question = check_keep(k, e);
+
+		expr_become_int(e, e->str.len > 0, false);
+		e->unfolded = question;
+		return;
+	}
 	check_fail(k, e, E_TYPE_MISMATCH, "a condition must be an integer, a bool or a pointer, not %s", type_str(check_arena(k), e->type));
 	if (is_string)
 		diag_hint(k->c->diag, "compare it: … == \"text\"");

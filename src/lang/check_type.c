@@ -91,7 +91,7 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 	if (y->kind == T_POINTER && type_is_integral(x))
 		return y;
 	if (x->kind == T_STRING && y->kind == T_STRING)
-		return x->size >= y->size ? x : y;
+		return x->size > y->size || (x->size == y->size && x->is_fillable) ? x : y;
 	/* Names of probes stay numbers as long as they meet nothing but each other. */
 	if (x->kind == T_SITE && type_equal(x, y))
 		return x->cnt >= y->cnt ? x : y;
@@ -351,6 +351,8 @@ static bool can_cast(const struct type *from, const struct type *to)
 		return array_fits(from, to);
 	if (is_number_array(from) && is_number(to))
 		return from->size == to->size && to->kind != T_BOOL;
+	if (from->kind == T_STRING && to->kind == T_BOOL) /* is there any text? */
+		return true;
 	if (from->kind == T_STRING && to->kind == T_ARRAY)
 		return to->elem->kind == T_INT && to->elem->size == 1 && to->cnt == from->size;
 	if (from->kind == T_STRING && to->kind == T_STRING)

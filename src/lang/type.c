@@ -57,6 +57,14 @@ const struct type *type_string(struct arena *a, u32 size)
 	return make(a, T_STRING, size, 1);
 }
 
+const struct type *type_char_array(struct arena *a, u32 cnt)
+{
+	struct type *t = make(a, T_STRING, cnt, 1);
+
+	t->is_fillable = true;
+	return t;
+}
+
 const struct type *type_buffer(struct arena *a, u32 cap)
 {
 	struct type *t = make(a, T_BUFFER, 4 + cap, 4);

@@ -116,6 +116,7 @@ struct type {
 	bool is_signed;
 	bool is_union;
 	bool is_percpu;   /* pointer: to something of which each CPU has its own; programs cannot just follow it */
+	bool is_fillable; /* string: the bytes of a char array, which may do without a NUL */
 	bool is_flexible; /* an integer literal whose sign follows the other operand */
 	enum addr_space as;
 	enum site_show show;
@@ -149,6 +150,8 @@ const struct type *type_of_word(const char *name);
 const struct type *type_int(u32 size, bool is_signed);
 const struct type *type_site(struct arena *a, enum site_show show, u32 text_sz);
 const struct type *type_string(struct arena *a, u32 size);
+/* What an array of char is: a string that no NUL has to end. */
+const struct type *type_char_array(struct arena *a, u32 cnt);
 const struct type *type_buffer(struct arena *a, u32 cap);
 const struct type *type_pointer(struct arena *a, const struct type *elem, enum addr_space as);
 const struct type *type_array(struct arena *a, const struct type *elem, u32 cnt);

@@ -69,7 +69,7 @@ static void show_string(const struct show *w, const struct type *t, const u8 *da
 
 	sbuf_add(w->out, data, n);
 	/* No room was left for the NUL: the text was cut. */
-	if (n && n == t->size)
+	if (n && n == t->size && !t->is_fillable)
 		sbuf_puts(w->out, trailer);
 }
 

@@ -214,7 +214,7 @@ static const struct type *array_type(struct dbg *d, const struct die *die)
 		if (cnt[i] > INT32_MAX || (u64)t->size * cnt[i] > INT32_MAX)
 			return &type_void;
 		if (i == dims - 1 && cnt[i] && is_char_array(die))
-			t = type_string(&d->arena, (u32)cnt[i]);
+			t = type_char_array(&d->arena, (u32)cnt[i]);
 		else
 			t = type_array(&d->arena, t, (u32)cnt[i]);
 	}

@@ -195,7 +195,7 @@ static void test_errors(void)
 	check_error("struct a { int x : 33; }; begin { }", "a bit-field of this type has 1 to 32 bits");
 	check_error("struct a { int *x : 3; }; begin { }", "a bit-field must be an integer");
 	check_error("struct a { void x; }; begin { }", "'x' cannot be of type void");
-	check_error("struct a { int x } begin { }", "expected ';' after the member, found '}'");
+	check_error("struct a { int x int y; } begin { }", "expected ';' after the member, found 'int'");
 	check_error("struct a { int x; begin { }", "this '{' is not closed");
 	check_error("enum a { X, X }; begin { }", "there is a constant 'X' already");
 	check_error("#if 1\nbegin { }", "this condition has no #endif");

@@ -197,7 +197,7 @@ static void test_fields(void)
 	EXPECT(NODE "print($n.tiny); print((*$n).half); print($n->at.x); print($n->at.y); print($n->either.number); }",
 	       "-5\n-300\n-7\n8\n-2\n", &first);
 	EXPECT(NODE "print($n->name); print($n->next->name); print($n->next->next->name); print($n->next->next->id); }",
-	       "first\nsecond\nsixteen bytes.....\n3\n", &first);
+	       "first\nsecond\nsixteen bytes...\n3\n", &first);
 	EXPECT(NODE "print($n->pt->x); print($n->pt.y); print($n->ptpt->x); print($n->ptpt.y); print($n->data); print(str($n->text)); }",
 	       "70\n-80\n70\n-80\n0x1234\nsome text\n", &first);
 	EXPECT(NODE "print($n->color); print($n->sign); print($n->sign2); printf(\"%d %d %s\\n\", $n->color, $n->sign, $n->color); }",
