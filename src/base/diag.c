@@ -250,13 +250,19 @@ static u32 edit_distance(const char *a, const char *b, u32 limit)
 	return row[m];
 }
 
+/* C programs put underscores before a name that was somebody else's: task_struct's `state` became `__state`. */
+static bool differ_in_front_only(const char *a, const char *b)
+{
+	return str_eq(a + strspn(a, "_"), b + strspn(b, "_"));
+}
+
 const char *nearest_name(const char *name, const char *const *names, u32 cnt)
 {
 	u32 limit = MAX(1, strlen(name) / 3), best = limit + 1;
 	const char *found = NULL;
 
 	for (u32 i = 0; i < cnt; i++) {
-		u32 dist = edit_distance(name, names[i], limit);
+		u32 dist = differ_in_front_only(name, names[i]) ? 0 : edit_distance(name, names[i], limit);
 
 		if (dist < best) {
 			best = dist;

@@ -27,14 +27,15 @@ enum fn_flags {
 	FN_AGG = 1 << 3,     /* a map function: only as `@m[k] = f(…)` */
 	FN_ASYNC = 1 << 4,   /* user space acts when it reads the event */
 	FN_PURE = 1 << 5,    /* one value per program run: computed once */
+	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
 	FN_CTRL = 1 << 7,    /* FN_ASYNC: its record must not get lost */
 	FN_EFFECT = 1 << 8,  /* yields a value, but changes something, too */
-	FN_SITE = 1 << 10,   /* takes the name of a probe as the number that it is, not as a string */
 	FN_CTX = 1 << 9,     /* ctx: its members may be the provider's to load */
-	FN_AWAITED = 1 << 10, /* FN_ASYNC: a process waits until its event was handled, whether or not anybody still wants to know of it */
-	FN_ARGS = 1 << 6,    /* args: sites share a program only if their arguments look the same */
-	FN_ALL_OF_MAP = 1 << 11, /* user space prints or empties the map, however it is kept */
-	FN_TASK = 1 << 10,   /* a member of the current task: read from there by programs that have it, see lower_task() */
+	FN_SITE = 1 << 10,   /* takes the name of a probe as the number that it is, not as a string */
+	FN_AWAITED = 1 << 11, /* FN_ASYNC: a process waits until its event was handled, whether or not anybody still wants to know of it */
+	FN_ALL_OF_MAP = 1 << 12, /* user space prints or empties the map, however it is kept */
+	FN_TASK = 1 << 13,   /* a member of the current task: read from there by programs that have it, see lower_task() */
+	FN_SMALL = 1 << 14,  /* its value is never negative, nor too large for a signed integer of its size */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

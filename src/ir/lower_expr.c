@@ -583,6 +583,12 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 		l->zero_tails = outer;
 		return val_mem(m);
 	}
+	if (e->cast.is_address) {
+		struct val place = lower_expr(l, a, NULL);
+
+		BUG_ON(place.kind != VAL_MEM || place.mem.as == AS_NONE);
+		return val_reg(lower_addr(l, place.mem));
+	}
 	if (from->kind == T_ARRAY && to->kind != T_ARRAY) {
 		struct mem m = lower_temp(l, 8, 8);
 

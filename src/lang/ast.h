@@ -124,6 +124,7 @@ struct expr {
 		struct {
 			struct type_ref *to;
 			struct expr *a;
+			bool is_address; /* of an array, to a pointer: where it lies, not what it holds */
 		} cast;
 		struct {
 			struct expr *base;

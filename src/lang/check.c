@@ -98,7 +98,7 @@ void check_map_key(struct check *k, struct expr *e)
 		m->key = joined;
 		k->changed = true;
 	}
-	check_sign(k, m->key, t, e->map.key->span);
+	check_sign(k, m->key, e->map.key);
 }
 
 /* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
@@ -246,7 +246,9 @@ void check_var_read(struct check *k, struct expr *e)
 			k->changed |= !v->needs_init;
 			v->needs_init = v->is_assigned = true;
 			v->is_shared |= v->loop != NULL; /* it is set to zero outside */
-			diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
+			if (k->is_last && !v->is_told)
+				diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
+			v->is_told |= k->is_last;
 		}
 	}
 	if (!v) {
@@ -377,7 +379,7 @@ static void check_assign(struct check *k, struct stmt *s)
 		func_as_ksym(k, target->map.map, value);
 		if (check_map_value(k, target, s->assign.has_op ? op_type(s->assign.op, target->map.map->val, value->type) : value->type, value->span)) {
 			if (!s->assign.has_op)
-				check_sign(k, target->map.map->val, value->type, value->span);
+				check_sign(k, target->map.map->val, value);
 			target->type = target->map.map->val;
 			target->map.is_updated = is_agg_call(value);
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
@@ -413,7 +415,7 @@ static void check_assign(struct check *k, struct stmt *s)
 	}
 	check_var_assign(k, target, value->type, value->span);
 	if (!target->var.var->is_fixed && !is_poisoned(target))
-		check_sign(k, target->type, value->type, value->span);
+		check_sign(k, target->type, value);
 	check_literal_fits(k, target->var.var, value);
 }
 
@@ -761,13 +763,20 @@ static void must_be_right(struct expr *e, void *arg)
 		BUG("an expression is wrong, but nothing was said about it");
 }
 
+struct missing_params {
+	struct compile *c;
+	u64 told; /* bit n: of $n */
+};
+
 static void warn_missing_param(struct expr *e, void *arg)
 {
-	struct compile *c = arg;
+	struct missing_params *m = arg;
+	u64 bit = e->kind == E_PARAM && e->param.index < 64 ? 1ull << e->param.index : 0;
 
-	if (e->kind == E_PARAM && e->param.index > c->param_cnt)
-		diag_warn(c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string",
-			  e->param.index);
+	if (e->kind != E_PARAM || e->param.index <= m->c->param_cnt || m->told & bit)
+		return;
+	m->told |= bit;
+	diag_warn(m->c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string", e->param.index);
 }
 
 bool lang_is_partial(const struct compile *c)
@@ -871,13 +880,14 @@ bool lang_check(struct compile *c)
 {
 	bool is_stable;
 	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
+	struct missing_params missing = { .c = c };
 	u32 before = c->diag->error_cnt;
 
 	/* Before the first round, which puts values in the place of parameters; on the probes, of which units may be copies. */
 	vec_for(p, &c->script->probes) {
 		if ((*p)->pred)
-			expr_walk((*p)->pred, warn_missing_param, c);
-		block_walk((*p)->body, warn_missing_param, c);
+			expr_walk((*p)->pred, warn_missing_param, &missing);
+		block_walk((*p)->body, warn_missing_param, &missing);
 	}
 	c->diag->muted = true;
 	/* First what follows from assignments, wherever they stand; then what has none that says more. */

@@ -79,7 +79,10 @@ const struct type *type_settle(const struct type *t);
 const struct type *type_settle_deep(struct arena *a, const struct type *t);
 
 /* Warns if values of type t are joined to a type that does not hold all of them: uint64 in int64. */
-void check_sign(struct check *k, const struct type *whole, const struct type *t, struct span at);
+void check_sign(struct check *k, const struct type *whole, const struct expr *e);
+
+/* The address space of what e is part of: that of the pointer by which it was reached. */
+enum addr_space check_space_of(const struct expr *e);
 
 /* The type of a checked expression, as sizeof and its like see it: a literal has its own size, a variable or map that holds nothing but
  * literals is 64 bits wide. */

@@ -479,8 +479,8 @@ static void check_ternary(struct check *k, struct expr *e)
 		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type: %s and %s have nothing in common",
 			   type_str(check_arena(k), yes->type), type_str(check_arena(k), no->type));
 	} else {
-		check_sign(k, e->type, yes->type, yes->span);
-		check_sign(k, e->type, no->type, no->span);
+		check_sign(k, e->type, yes);
+		check_sign(k, e->type, no);
 	}
 }
 
@@ -505,8 +505,7 @@ void check_suggest_field(struct check *k, const struct type *t, const char *name
 	}
 }
 
-/* The address space of what e is part of: that of the pointer by which it was reached. */
-static enum addr_space space_of_base(const struct expr *e)
+enum addr_space check_space_of(const struct expr *e)
 {
 	while (e->type->as == AS_NONE) {
 		if (e->kind == E_FIELD)
@@ -604,8 +603,8 @@ static void check_field(struct check *k, struct expr *e)
 	e->field.derefs = derefs;
 	e->type = e->field.member->type;
 	/* A field inherits the address space of the struct that it was found in, if it has none of its own. */
-	if (e->type->kind == T_POINTER && e->type->as == AS_NONE && space_of_base(e->field.base) != AS_NONE)
-		e->type = type_pointer(check_arena(k), e->type->elem, space_of_base(e->field.base));
+	if (e->type->kind == T_POINTER && e->type->as == AS_NONE && check_space_of(e->field.base) != AS_NONE)
+		e->type = type_pointer(check_arena(k), e->type->elem, check_space_of(e->field.base));
 }
 
 static void check_index(struct check *k, struct expr *e)

@@ -108,26 +108,78 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 	return type_equal(x, y) ? x : NULL;
 }
 
-/* Whether a number of type t may not be the same as one of type `whole`, which joined it. */
-static bool loses_sign(const struct type *whole, const struct type *t)
+static bool is_small(const struct expr *e);
+
+/* None of these operators makes an unsigned number larger. */
+static bool result_is_small(const struct expr *e)
+{
+	const struct expr *a = e->binary.a, *b = e->binary.b;
+	bool is_unsigned = !e->type->is_signed, has_number = expr_is_int(b) && !b->num.negative;
+
+	switch (e->binary.op) {
+	case BIN_AND:
+		return is_small(a) || is_small(b);
+	case BIN_MOD:
+		return is_small(a) || (is_unsigned && is_small(b));
+	case BIN_DIV:
+		return is_unsigned && (is_small(a) || (has_number && b->num.value > 1));
+	case BIN_SHR:
+		return is_small(a) || (is_unsigned && has_number && b->num.value > 0);
+	case BIN_ADD: case BIN_SUB: case BIN_MUL: case BIN_SHL: case BIN_OR: case BIN_XOR: case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE:
+	case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+		break;
+	}
+	return false;
+}
+
+/* Whether e, an integer, is sure to be from 0 to 2^63 - 1. */
+static bool is_small(const struct expr *e)
+{
+	if (e->type->kind != T_INT)
+		return false;
+	if (!e->type->is_signed && e->type->size < 8)
+		return true;
+	switch (e->kind) {
+	case E_INT: case E_CONST:
+		return !e->num.negative && e->num.value <= INT64_MAX;
+	case E_CAST:
+		return e->type->size == 8 && is_small(e->cast.a);
+	case E_CALL:
+		return e->call.fn->flags & FN_SMALL;
+	case E_TERNARY:
+		return is_small(e->ternary.yes ? e->ternary.yes : e->ternary.cond) && is_small(e->ternary.no);
+	case E_BINARY:
+		return result_is_small(e);
+	case E_BOOL: case E_STR: case E_PARAM: case E_VAR: case E_MAP: case E_BLOCK: case E_FIELD: case E_INDEX: case E_UNARY: case E_TUPLE:
+	case E_INCDEC: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+		break;
+	}
+	return false;
+}
+
+/* Whether a number of type t may not be the same as one of type `whole`, which joined it. e: where it comes from, if that is known. */
+static bool loses_sign(const struct type *whole, const struct type *t, const struct expr *e)
 {
 	if (whole->kind == T_TUPLE && t->kind == T_TUPLE) {
 		for (u32 i = 0; i < whole->member_cnt; i++) {
 			const struct member *m = type_tuple_member(t, whole, i);
 
-			if (m && loses_sign(whole->members[i].type, m->type))
+			if (m && loses_sign(whole->members[i].type, m->type, e && e->kind == E_TUPLE ? e->tuple.elems[m - t->members] : NULL))
 				return true;
 		}
 		return false;
 	}
-	return whole->kind == T_INT && t->kind == T_INT && whole->is_signed && !whole->is_flexible && !t->is_signed && t->size == 8;
+	return whole->kind == T_INT && t->kind == T_INT && whole->is_signed && !whole->is_flexible && !t->is_signed && t->size == 8 &&
+	       !(e && is_small(e));
 }
 
-void check_sign(struct check *k, const struct type *whole, const struct type *t, struct span at)
+void check_sign(struct check *k, const struct type *whole, const struct expr *e)
 {
-	if (!k->is_last || !loses_sign(whole, t))
+	const struct type *t = e->type;
+
+	if (!k->is_last || !loses_sign(whole, t, e))
 		return;
-	diag_warn(k->c->diag, at, W_SIGN, "%s meets %s: above 9223372036854775807 it is taken for a negative number", type_str(check_arena(k), t),
+	diag_warn(k->c->diag, e->span, W_SIGN, "%s meets %s: above 9223372036854775807 it is taken for a negative number", type_str(check_arena(k), t),
 		  type_str(check_arena(k), whole));
 	diag_hint(k->c->diag, "a cast of either side settles it");
 }
@@ -224,7 +276,6 @@ static const char *const value_words[] = {
 
 static const struct type *unknown_type(struct check *k, const struct type_ref *ref)
 {
-	struct type_source *types = compile_types(k->c);
 	const struct provider *p = k->unit->provider;
 
 	/* Types that the language has, but of which no more is known than their name. */
@@ -242,8 +293,6 @@ static const struct type *unknown_type(struct check *k, const struct type_ref *r
 			  k->unit->site_cnt > 1 ? "what is probed" : k->c->sites.at[k->unit->site_first].target);
 	else if (!k->c->target->types)
 		diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
-	else if (!*ref->keyword && types->find(types, "struct", ref->name))
-		diag_hint(k->c->diag, "did you mean 'struct %s'?", ref->name);
 	return &type_error;
 }
 
@@ -259,6 +308,8 @@ static const struct type *find_type(struct check *k, const char *keyword, const 
 	src = compile_types(k->c);
 	return t || !src ? t : src->find(src, keyword, name);
 }
+
+static const char *const tag_words[] = { "struct", "union", "enum" };
 
 /* from: what is cast to this type, or NULL. It gives `T[]` its length. */
 static const struct type *resolve(struct check *k, const struct type_ref *ref, const struct type *from)
@@ -279,6 +330,9 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 	/* sizeof(GREEN): an enumerator is the only value that looks like a type */
 	if (!t && types && !*ref->keyword && !ref->suffix_cnt)
 		types->constant(types, ref->name, &unused, &t);
+	/* The word may be left out, as in C++. */
+	for (u32 w = 0; w < ARRAY_CNT(tag_words) && !t && !*ref->keyword; w++)
+		t = find_type(k, tag_words[w], ref->name);
 	if (!t)
 		return unknown_type(k, ref);
 	for (; i < ref->suffix_cnt && t->kind != T_ERROR; i++) {
@@ -341,6 +395,28 @@ static bool is_enumerator(const struct type *t, s64 v)
 	return false;
 }
 
+static bool has_bytes(const struct type *t)
+{
+	return t->kind == T_STRING || t->kind == T_ARRAY;
+}
+
+/* Whether e is reached by a pointer, and so has an address in the kernel or in a program. What a probe is given is copied, or in its context. */
+static bool lies_elsewhere(const struct expr *e)
+{
+	for (;;) {
+		if (e->kind == E_UNARY)
+			return e->unary.op == UN_DEREF;
+		if (e->kind == E_FIELD && e->field.base->kind == E_CALL && e->field.base->call.fn->flags & (FN_ARGS | FN_CTX))
+			return false;
+		if (e->kind == E_FIELD && !e->field.derefs)
+			e = e->field.base;
+		else if (e->kind == E_INDEX && e->index.base->type->kind != T_POINTER)
+			e = e->index.base;
+		else
+			return e->kind == E_FIELD || e->kind == E_INDEX;
+	}
+}
+
 static bool can_cast(const struct type *from, const struct type *to)
 {
 	bool from_num = is_number(from) || from->kind == T_KSYM || from->kind == T_SITE;
@@ -367,6 +443,8 @@ static void bad_cast(struct check *k, struct expr *e, const struct type *from, c
 	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from), type_str(check_arena(k), to));
 	if (to->kind == T_STRUCT)
 		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
+	else if (to->kind == T_POINTER && from->kind == T_STRING)
+		diag_hint(k->c->diag, "only what a pointer leads to has an address: ((struct name *)…)->field");
 	else if ((is_number(from) && is_number_array(to)) || (is_number_array(from) && is_number(to)))
 		diag_hint(k->c->diag, "they must have the same size: %u bytes are not %u", from->size, to->size);
 	else if (from->kind == T_STRING && to->kind == T_STRING)
@@ -394,6 +472,12 @@ void check_cast(struct check *k, struct expr *e)
 	/* A pointer keeps its address space; an integer gets the probe's. */
 	if (to->kind == T_POINTER && from->kind == T_POINTER)
 		to = type_pointer(check_arena(k), to->elem, from->as);
+	/* As in C, an array is where it lies when a pointer is wanted. */
+	e->cast.is_address = to->kind == T_POINTER && has_bytes(from) && lies_elsewhere(a);
+	if (e->cast.is_address) {
+		e->type = type_pointer(check_arena(k), to->elem, check_space_of(a));
+		return;
+	}
 	if (!can_cast(from, to)) {
 		bad_cast(k, e, from, to);
 		return;

@@ -58,7 +58,8 @@ struct var {
 	bool is_fixed;    /* declared with a type */
 	bool is_assigned;
 	bool is_read;
-	bool needs_init;  /* read outside of its block, as scripts before 0.22 do: zero at the start */
+	bool needs_init;  /* read outside of its block, as scripts before 0.22 do: zero at the start … */
+	bool is_told;     /* … which was said */
 	const struct stmt *loop; /* whose body declares it: the innermost one, NULL if none */
 	bool is_shared;   /* other loops than that use it, or its address is taken: it lives in memory that all of them reach */
 	/* lowering */
