@@ -373,21 +373,25 @@ vreg lower_cpu_data(struct lower *l)
 	return r;
 }
 
-struct opnd lower_site(struct lower *l)
+vreg lower_cookie(struct lower *l)
 {
 	static const char what;
-	vreg r;
+	vreg r = lower_known(l, &what, 0);
 
-	if (l->unit->site_cnt == 1)
-		return opnd_imm(l->unit->site_first);
-	if (l->unit->provider->lower_site)
-		return l->unit->provider->lower_site(l);
-	r = lower_known(l, &what, 0);
 	if (!r) {
 		r = ir_call_of(&l->b, HELPER_get_attach_cookie, opnd_reg(l->ctx));
 		lower_know(l, &what, 0, r);
 	}
-	return opnd_reg(r);
+	return r;
+}
+
+struct opnd lower_site(struct lower *l)
+{
+	if (l->unit->site_cnt == 1)
+		return opnd_imm(l->unit->site_first);
+	if (l->unit->provider->lower_site)
+		return l->unit->provider->lower_site(l);
+	return opnd_reg(lower_cookie(l));
 }
 
 /* Statements */

@@ -170,6 +170,8 @@ bool lower_task_member(struct lower *l, const char *name, u32 size, struct mem *
 /* The start of this CPU's part of the data map. */
 vreg lower_cpu_data(struct lower *l);
 vreg lower_cpu(struct lower *l);
+/* The attach cookie: what attaching gave the place that was hit. */
+vreg lower_cookie(struct lower *l);
 /* Which site fired, as a number (constant where only one can). */
 struct opnd lower_site(struct lower *l);
 

@@ -160,6 +160,10 @@ static bool probe(enum kern_feature f)
 		return raw_tp_is_exact();
 	case KF_FENTRY_STACK:
 		return release_is_at_least(6, 6);
+	case KF_LINK_MISSED:
+		return release_is_at_least(6, 7);
+	case KF_RCU_EXPEDITED:
+		return !access("/sys/kernel/rcu_expedited", W_OK);
 	case KF_CNT:
 		break;
 	}

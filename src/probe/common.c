@@ -10,9 +10,11 @@
 
 #include "base/io.h"
 #include "kern/machine.h"
+#include "kern/rcu.h"
 #include "kern/sys.h"
 #include "lang/lex.h"
 #include "probe/abi.h"
+#include "probe/events.h"
 #include "probe/watch.h"
 
 /* ---- attach points ---- */
@@ -102,8 +104,8 @@ int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 
 }
 
 /* Closing a perf event, or the trampoline of a function, waits until all CPUs have passed a quiet point: tens of milliseconds, each. Those who
- * wait at the same time wait for the same. */
-enum { CLOSERS = 64 };
+ * wait at the same time wait for the same, where no lock of the kernel keeps them from it. From MANY_WAITS on the waits are made short, too. */
+enum { CLOSERS = 64, MANY_WAITS = 8 };
 
 struct closing {
 	const int *fds;
@@ -137,14 +139,34 @@ void probe_undo(struct attach_ctx *ctx, u32 cnt)
 
 void probe_detach(struct attach_ctx *ctx)
 {
+	struct rcu_haste haste = { -1 };
+	u32 waits;
+
 	watch_release(ctx);
+	waits = ctx->fds.cnt;
+	vec_for(event, &ctx->events)
+		waits += event->unit->site_cnt;
+	if (waits >= MANY_WAITS && target_has(ctx->c, KF_RCU_EXPEDITED))
+		haste = rcu_hasten();
 	probe_undo(ctx, 0);
 	vec_free(&ctx->fds);
 	vec_for(event, &ctx->events) {
-		user_events_remove(*event);
-		free(*event);
+		event_remove(event->name);
+		free(event->name);
 	}
 	vec_free(&ctx->events);
+	rcu_calm(&haste);
+}
+
+u64 probe_missed(const struct attach_ctx *ctx, const struct unit *u, u32 first, u32 cnt)
+{
+	u64 missed;
+
+	if (events_missed(ctx, u, &missed)) /* a link to an event tells of its first place only */
+		return missed;
+	for (u32 i = first; i < first + cnt; i++)
+		missed += kern_link_missed(ctx->fds.at[i]);
+	return missed;
 }
 
 static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)

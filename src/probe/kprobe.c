@@ -1,9 +1,12 @@
 /* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
  *
- * Two ways to attach: one perf event per site, which can do everything (offsets, addresses), or one kprobe_multi link
+ * Three ways to attach: one perf event per site, which can do everything (offsets, addresses); one kprobe_multi link
  * for many functions at once, which takes whole functions only, and only those that ftrace can trace (not all that
- * kprobes can). It takes them by name, or, where the module matters, by address. site.variant says whether a site could go by the second;
- * unit.variant which one was taken.
+ * kprobes can); and events of tracefs (events.c), each of many functions, on kernels without such links. Links and events take functions by
+ * name, or, where the module matters, by address. site.variant says which ways a site could go; unit.variant which one was taken.
+ *
+ * Before 6.7, events are also the only kprobes of which the kernel tells how many hits it missed (kprobe_profile): there even one function
+ * becomes an event.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -16,9 +19,10 @@
 #include "kern/kallsyms.h"
 #include "kern/sys.h"
 #include "kern/tracefs.h"
+#include "probe/events.h"
 #include "probe/probe.h"
 
-/* site.variant */
+/* site.variant: one of these, and from EVENT_GROUP_SHIFT on, with KP_EVENTS, the number of the event */
 enum {
 	SITE_SINGLE, /* by perf event only */
 	SITE_NAMED,  /* a function by name: by link, if ftrace knows it */
@@ -26,8 +30,13 @@ enum {
 	SITE_OF_MODULE, /* the same, of a module: by link, if its address is known */
 };
 
+static u32 kind_of(const struct site *s)
+{
+	return s->variant & ((1u << EVENT_GROUP_SHIFT) - 1);
+}
+
 /* unit.variant */
-enum { KP_PERF, KP_MULTI };
+enum { KP_PERF, KP_MULTI, KP_EVENTS };
 
 #define NO_KPROBES "This kernel has no kprobes (CONFIG_KPROBES is not set)"
 
@@ -334,7 +343,8 @@ static bool all_traceable(struct compile *c, const struct unit *u)
 }
 
 struct addresses {
-	struct smap sites; /* "module:func" → struct site */
+	struct smap sites; /* name_of() → struct site */
+	bool has_modules;
 	u32 left;
 };
 
@@ -346,8 +356,9 @@ static bool take_address(void *arg, const struct ksym *sym, char type)
 
 	if (!kallsyms_is_text(type) || !sym->addr)
 		return true;
-	snprintf(key, sizeof(key), "%s:%s", sym->module ? sym->module : "vmlinux", sym->name);
-	s = smap_get(&a->sites, key);
+	if (a->has_modules)
+		snprintf(key, sizeof(key), "%s:%s", sym->module ? sym->module : "vmlinux", sym->name);
+	s = smap_get(&a->sites, a->has_modules ? key : sym->name);
 	if (s && !s->addr) { /* of static functions with the same name the first one */
 		s->addr = sym->addr;
 		a->left--;
@@ -355,22 +366,27 @@ static bool take_address(void *arg, const struct ksym *sym, char type)
 	return a->left;
 }
 
-/* Whether the addresses of all functions of the unit, which have modules, are known. */
+static const char *name_of(struct compile *c, const struct site *s)
+{
+	return s->target ? arena_printf(c->arena, "%s:%s", s->target, s->func) : s->func;
+}
+
+/* Whether the addresses of all functions of the unit are known. They have modules, or none has. */
 static bool find_addresses(struct compile *c, const struct unit *u)
 {
 	struct site *sites = &c->sites.at[u->site_first];
-	struct addresses a = {};
+	struct addresses a = { .has_modules = sites[0].target };
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		const char *key = arena_printf(c->arena, "%s:%s", sites[i].target, sites[i].func);
+		const char *name = name_of(c, &sites[i]);
 
-		if (!smap_get(&a.sites, key))
-			smap_put(&a.sites, key, &sites[i]);
+		if (!smap_get(&a.sites, name))
+			smap_put(&a.sites, name, &sites[i]);
 	}
 	a.left = a.sites.cnt;
 	kallsyms_each(take_address, &a);
 	for (u32 i = 0; i < u->site_cnt; i++) { /* of two attach points */
-		const struct site *same = smap_get(&a.sites, arena_printf(c->arena, "%s:%s", sites[i].target, sites[i].func));
+		const struct site *same = smap_get(&a.sites, name_of(c, &sites[i]));
 
 		sites[i].addr = same->addr;
 	}
@@ -378,23 +394,51 @@ static bool find_addresses(struct compile *c, const struct unit *u)
 	return !a.left;
 }
 
+static bool can_use_link(struct compile *c, const struct unit *u)
+{
+	if (u->site_cnt == 1 || !target_has(c, KF_KPROBE_MULTI))
+		return false;
+	switch (c->sites.at[u->site_first].variant) {
+	case SITE_NAMED:
+	case SITE_LISTED:
+		return all_traceable(c, u);
+	case SITE_OF_MODULE:
+		return find_addresses(c, u);
+	}
+	return false;
+}
+
+static bool can_use_events(struct compile *c, const struct unit *u)
+{
+	const struct site *s = &c->sites.at[u->site_first];
+
+	if (u->site_cnt > EVENT_SITES_MAX || (u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !events_can())
+		return false;
+	return u->site_cnt == 1 ? s->func && !s->off : s->variant != SITE_SINGLE && find_addresses(c, u);
+}
+
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
-	u->variant = KP_PERF;
-	if (u->site_cnt == 1 || !target_has(c, KF_KPROBE_MULTI))
-		return;
-	switch (c->sites.at[u->site_first].variant) {
-	case SITE_SINGLE:
-		return;
-	case SITE_NAMED:
-	case SITE_LISTED:
-		u->variant = all_traceable(c, u) ? KP_MULTI : KP_PERF;
-		return;
-	case SITE_OF_MODULE:
-		u->variant = find_addresses(c, u) ? KP_MULTI : KP_PERF;
-		return;
+	if (can_use_link(c, u)) {
+		u->variant = KP_MULTI;
+	} else if (can_use_events(c, u)) {
+		u->variant = KP_EVENTS;
+		events_group(c, u);
+	} else {
+		u->variant = KP_PERF;
 	}
+}
+
+/* At a return, too. */
+static vreg function_entry(struct lower *l)
+{
+	return ir_call_of(&l->b, HELPER_get_func_ip, opnd_reg(lower_ctx(l)));
+}
+
+static struct opnd lower_which(struct lower *l)
+{
+	return l->unit->variant == KP_EVENTS ? events_lower_site(l, function_entry) : opnd_reg(lower_cookie(l));
 }
 
 static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
@@ -452,57 +496,127 @@ static int link_multi(const struct multi *m, u32 lo, u32 hi)
 	return fd;
 }
 
-static int attach_one(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd, int type, int bit)
+/* The function as the kernel takes it by name; malloc'ed. */
+static char *kernel_name(const struct site *s)
 {
+	bool has_module = s->target && !str_eq(s->target, "vmlinux");
+
+	return has_module ? xasprintf("%s:%s", s->target, s->func) : xstrdup(s->func);
+}
+
+static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd)
+{
+	int type = probe_pmu_type("kprobe"), bit = probe_pmu_bit("kprobe", "retprobe"), err;
 	struct site *s = unit_site(ctx, u, i);
 	struct perf_event_attr ev = {
 		.type = type,
-		.config = u->provider == &provider_kretprobe ? 1ull << bit : 0,
+		.config = u->provider == &provider_kretprobe ? 1ull << (bit & 63) : 0,
 	};
 	char *name = NULL;
-	int err;
 
+	if (type < 0 || bit < 0)
+		return -ENODEV;
 	if (s->func) {
-		bool has_module = s->target && !str_eq(s->target, "vmlinux");
-
-		name = has_module ? xasprintf("%s:%s", s->target, s->func) : xstrdup(s->func);
+		name = kernel_name(s);
 		ev.kprobe_func = (u64)(uintptr_t)name;
 		ev.probe_offset = s->off;
 	} else {
 		ev.kprobe_addr = s->addr;
 	}
 	/* As with tracepoints, one event on one CPU sees the hits of all. */
-	err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->site_first + i);
+	err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->variant == KP_EVENTS ? event_group(s) : u->site_first + i);
 	free(name);
 	return err;
 }
 
+/* Reports a site that was not attached. */
+static bool is_attached(struct attach_ctx *ctx, const struct unit *u, u32 i, int err)
+{
+	struct site *s = unit_site(ctx, u, i);
+
+	switch (-err) {
+	case 0:
+		return true;
+	case ENODEV:
+		probe_attach_failed(ctx, s, 0, NO_KPROBES, NULL);
+		return false;
+	case EILSEQ: /* whose text speaks of characters */
+		probe_attach_failed(ctx, s, 0, "the offset is not at the start of an instruction",
+				    "offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
+		return false;
+	default:
+		probe_attach_failed(ctx, s, err, "cannot attach to the function", hint_for(err));
+		return false;
+	}
+}
+
+/* Makes the function one more place of the event. */
+static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 i, const char *event)
+{
+	const struct site *s = unit_site(ctx, u, i);
+	/* Of several functions with one name a wildcard means the first, and who gives the name shall hear of it from the kernel. */
+	bool by_addr = s->addr && kind_of(s) != SITE_NAMED;
+	char *place = by_addr ? xasprintf("0x%llx", (unsigned long long)s->addr) : kernel_name(s);
+	/* The number is there because the kernel takes places without names for the same if their arguments are. */
+	char *line = xasprintf("%c:%s %s i=\\%u\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place, i);
+	int err = events_write(line, strlen(line));
+
+	free(place);
+	free(line);
+	return err;
+}
+
+/* An event of the sites that order[] lists. What cannot be part of it is reported. */
+static u32 attach_event(struct attach_ctx *ctx, const struct unit *u, const u32 *order, u32 cnt, int prog_fd)
+{
+	char *name = event_name(u->site_first + order[0], cnt);
+	u32 *placed = xzalloc(cnt * sizeof(*placed)), placed_cnt = 0, done = 0;
+
+	for (u32 k = 0; k < cnt; k++)
+		if (is_attached(ctx, u, order[k], add_to_event(ctx, u, order[k], name)))
+			placed[placed_cnt++] = order[k];
+	if (!placed_cnt)
+		free(name);
+	else if (!event_open(ctx, u, name, -1, 0, prog_fd, event_group(unit_site(ctx, u, order[0]))))
+		done = placed_cnt;
+	else /* one of them may be at fault: by itself each gets its own answer */
+		for (u32 k = 0; k < placed_cnt; k++)
+			done += is_attached(ctx, u, placed[k], attach_perf(ctx, u, placed[k], prog_fd));
+	free(placed);
+	return done;
+}
+
+static u32 attach_events(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+{
+	u32 *order = xzalloc(u->site_cnt * sizeof(*order)), seen = 0, done = 0;
+
+	events_remove_stale();
+	for (u32 group = 0; seen < u->site_cnt; group++) {
+		u32 cnt = 0;
+
+		for (u32 i = 0; i < u->site_cnt; i++) /* one event does for all if nobody asks which function it was */
+			if (!u->uses_site || event_group(unit_site(ctx, u, i)) == group)
+				order[cnt++] = i;
+		seen += cnt;
+		done += attach_event(ctx, u, order, cnt, prog_fd);
+	}
+	free(order);
+	return done;
+}
+
 static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	int type = probe_pmu_type("kprobe"), bit = probe_pmu_bit("kprobe", "retprobe");
+	struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
 	u32 done = 0;
 
-	if (u->variant == KP_MULTI) {
-		struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
-
+	switch (u->variant) {
+	case KP_MULTI:
 		return probe_attach_multi(&m, 0, u->site_cnt);
+	case KP_EVENTS:
+		return attach_events(ctx, u, prog_fd);
 	}
-	for (u32 i = 0; i < u->site_cnt; i++) {
-		int err;
-
-		if (type < 0 || bit < 0) {
-			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, NO_KPROBES, NULL);
-			continue;
-		}
-		err = attach_one(ctx, u, i, prog_fd, type, bit);
-		if (err == -EILSEQ) /* whose text speaks of characters */
-			probe_attach_failed(ctx, unit_site(ctx, u, i), 0, "the offset is not at the start of an instruction",
-					    "offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
-		else if (err)
-			probe_attach_failed(ctx, unit_site(ctx, u, i), err, "cannot attach to the function", hint_for(err));
-		else
-			done++;
-	}
+	for (u32 i = 0; i < u->site_cnt; i++)
+		done += is_attached(ctx, u, i, attach_perf(ctx, u, i, prog_fd));
 	return done;
 }
 
@@ -533,6 +647,7 @@ const struct provider provider_kprobe = {
 	.expand = expand,
 	.share_key = share_key,
 	.plan = plan,
+	.lower_site = lower_which,
 	.lower_argn = probe_regs_argn,
 	.lower_reg = probe_regs_reg,
 	.attr = attr,
@@ -553,6 +668,7 @@ const struct provider provider_kretprobe = {
 	.expand = expand,
 	.share_key = share_key,
 	.plan = plan,
+	.lower_site = lower_which,
 	.lower_retval = probe_regs_retval,
 	.lower_reg = probe_regs_reg,
 	.attr = attr,

@@ -62,9 +62,6 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 /* Advice that fits an error whoever got it, or NULL. */
 const char *probe_errno_hint(int err);
 
-/* Removes an event of tracefs that attaching made (attach_ctx.events). */
-void user_events_remove(const char *name);
-
 /* Closes what was added to ctx->fds since it had `cnt`. */
 void probe_undo(struct attach_ctx *ctx, u32 cnt);
 

@@ -137,6 +137,12 @@ struct provider {
 	void (*list_params)(const char *site_name, struct sbuf *out);
 };
 
+/* An event of tracefs that attaching made (probe/events.h). */
+struct trace_event {
+	char *name; /* "group/event", malloc'ed */
+	const struct unit *unit;
+};
+
 /* What attach() works with. fds are closed, newest first, to detach. */
 struct attach_ctx {
 	struct compile *c;
@@ -144,13 +150,16 @@ struct attach_ctx {
 	vec(int) fds;
 	vec(int) iters; /* PROV_ITER: to be read to the end; each run writes a byte */
 	vec(struct watch *) watches; /* what is set while tracing: probe/watch.h */
-	vec(char *) events; /* of tracefs, removed after the fds were closed; malloc'ed */
+	vec(struct trace_event) events; /* removed after the fds were closed */
 	u32 filter_pid; /* -p or the -c child: 0 if none */
 	bool verbose;
 };
 
 /* Undoes everything that attach() did. */
 void probe_detach(struct attach_ctx *ctx);
+
+/* Hits of the unit that the kernel never came to run the program for, as its cnt descriptors from ctx->fds[first] on, or its events, tell. */
+u64 probe_missed(const struct attach_ctx *ctx, const struct unit *u, u32 first, u32 cnt);
 
 /* The number of a site as a value of `probe` or `func`: 1 + the first site that shows the same, as sites that differ only in how they came
  * about (a function probed twice, a name given to a wildcard) are one for the script. 0 is the empty name of what was never set. */

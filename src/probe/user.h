@@ -20,7 +20,7 @@ enum {
 	UP_GO = 1 << 1,       /* a function of Go: arguments are in its registers … (site.data: a u64, the offset of its first instruction) */
 	UP_GO_STACK = 1 << 2, /* … or on the stack … */
 	UP_GO_ASM = 1 << 3,   /* … or nobody knows where: added to UP_GO */
-	UP_GROUP_SHIFT = 8,   /* UP_EVENTS: the number of the event */
+	/* UP_EVENTS: from EVENT_GROUP_SHIFT on, the number of the event */
 };
 
 struct user_file {
@@ -58,7 +58,6 @@ int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, s
 int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd);
 struct opnd user_lower_site(struct lower *l);
 
-/* Many sites on kernels without uprobe_multi. group() is for plan(): it divides the sites into events. */
+/* Many sites on kernels without uprobe_multi. */
 bool user_events_can(const struct compile *c, const struct unit *u);
-void user_events_group(struct compile *c, struct unit *u);
 int user_events_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd, const char *(*hint)(int err));

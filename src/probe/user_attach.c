@@ -3,10 +3,9 @@
 #include <stdlib.h>
 
 #include "kern/sys.h"
+#include "probe/events.h"
 #include "probe/user.h"
 #include "sym/insn.h"
-
-#define MANY_SITES 8 /* from here on it pays to make events of tracefs for them */
 
 u64 user_share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
@@ -18,9 +17,10 @@ void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
-	if (u->variant == UP_PERF && u->site_cnt >= MANY_SITES && u->site_cnt <= UINT16_MAX && user_events_can(c, u)) {
+	if (u->variant == UP_PERF && u->site_cnt >= EVENT_SITES_MIN && u->site_cnt <= EVENT_SITES_MAX && user_events_can(c, u)) {
 		u->variant = UP_EVENTS;
-		user_events_group(c, u);
+		if (!(c->sites.at[u->site_first].variant & UP_RETURN))
+			events_group(c, u);
 	}
 }
 

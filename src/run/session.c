@@ -310,11 +310,11 @@ static void count_missed(struct run *r)
 {
 	u32 at = 0;
 
+	if (!r->attach.fds.cnt)
+		return;
 	vec_for(a, &r->attached) {
-		if (r->attach.fds.cnt)
-			a->missed = 0;
-		for (u32 end = at + a->fd_cnt; at < end && at < r->attach.fds.cnt; at++)
-			a->missed += kern_link_missed(r->attach.fds.at[at]);
+		a->missed = probe_missed(&r->attach, r->s.image->progs.at[a->prog].unit, at, a->fd_cnt);
+		at += a->fd_cnt;
 	}
 }
 
