@@ -6,13 +6,6 @@
 #include "lang/check.h"
 #include "probe/provider.h"
 
-static enum addr_space space_of_arg(const struct lower *l, const struct expr *a)
-{
-	enum addr_space as = a->type->kind == T_POINTER || a->type->kind == T_ARRAY ? a->type->as : l->unit->provider->as;
-
-	return as == AS_NONE ? AS_ANY : as;
-}
-
 static u32 read_str_helper(enum addr_space as)
 {
 	switch (as) {
@@ -33,7 +26,7 @@ static void become_text(struct check *k, struct expr *e, const char *text, u32 l
 	e->type = type_string(check_arena(k), len + 1);
 }
 
-/* str($1): the parameter as text, also when it looks like a number. str($1 + 2): the same without its first two bytes. */
+/* str($1): the parameter as text, also when it looks like a number. str($1 + 2): the same without its first two bytes, if there are more. */
 static bool prepare_str(struct check *k, struct expr *call)
 {
 	struct expr *a = call->call.args[0], *param = a, *skip = NULL;
@@ -60,13 +53,8 @@ static bool prepare_str(struct check *k, struct expr *call)
 			check_fail(k, skip, E_ARG_TYPE, "how much of a parameter is left away must be known when the script is compiled");
 			return false;
 		}
-		if (skip->num.value > len) {
-			check_fail(k, a, E_OUT_OF_BOUNDS, "the parameter $%u has %zu bytes: there is nothing behind %lld", param->param.index, len,
-				   (long long)skip->num.value);
-			return false;
-		}
-		text += skip->num.value;
-		len -= skip->num.value;
+		text += MIN(skip->num.value, len);
+		len = strlen(text);
 	}
 	become_text(k, a, text, len);
 	return true;
@@ -212,7 +200,7 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 	p = lower_reg(l, a);
 	m = dst ? *dst : lower_temp(l, cap, 8);
 	v = val_mem(m);
-	v.len = read_string(l, m, cap, clip(l, n, cap), p, space_of_arg(l, a), is_marked);
+	v.len = read_string(l, m, cap, clip(l, n, cap), p, lower_space(l, a), is_marked);
 	return v;
 }
 
@@ -256,7 +244,7 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 	vreg to, err;
 
 	if (type_is_scalar(a->type)) {
-		src = (struct mem){ .base = lower_reg(l, a), .as = space_of_arg(l, a) };
+		src = (struct mem){ .base = lower_reg(l, a), .as = lower_space(l, a) };
 	} else {
 		struct val v = lower_expr(l, a, NULL);
 

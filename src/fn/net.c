@@ -92,7 +92,7 @@ static void check_macaddr(struct check *k, struct expr *e)
 	const struct type *t = e->call.args[0]->type;
 
 	e->type = &type_mac;
-	if (t->kind != T_POINTER && array_size(t) < 6) {
+	if (!type_is_scalar(t) && array_size(t) < 6) {
 		check_fail(k, e->call.args[0], E_ARG_TYPE, "macaddr() needs 6 bytes; %s has %u", type_str(check_arena(k), t), array_size(t));
 		e->type = &type_error;
 	}
@@ -103,8 +103,8 @@ static struct val lower_macaddr(struct lower *l, struct expr *e, const struct me
 	struct expr *a = e->call.args[0];
 	struct mem m = dst ? *dst : lower_temp(l, 6, 8), src;
 
-	if (a->type->kind == T_POINTER)
-		src = (struct mem){ .base = lower_reg(l, a), .as = a->type->as == AS_NONE ? AS_ANY : a->type->as };
+	if (type_is_scalar(a->type))
+		src = (struct mem){ .base = lower_reg(l, a), .as = lower_space(l, a) };
 	else
 		src = lower_expr(l, a, NULL).mem;
 	lower_copy(l, src, m, 6);
@@ -114,7 +114,7 @@ static struct val lower_macaddr(struct lower *l, struct expr *e, const struct me
 static const struct fn rows[] = {
 	{ "ntop", "(any family_or_addr, ?any addr) inet", "an IPv4 or IPv6 address as text: of an integer in network order, or of 4 or 16 bytes; the address family may come first", "begin { print(ntop(0x0100007f)) }", 0, check_ntop, lower_ntop },
 	{ "pton", "(strlit addr) uint8[]", "the bytes of an IPv4 or IPv6 address, in network order", "begin { print(ntop(pton(\"::1\"))) }", 0, check_pton, lower_pton },
-	{ "macaddr", "(ptr|str addr) mac", "an Ethernet address as text, of an array or at an address", "begin { print(macaddr(\"abcdef\")) }", 0, check_macaddr, lower_macaddr },
+	{ "macaddr", "(ptr|int|str addr) mac", "an Ethernet address as text, of an array or at an address", "begin { print(macaddr(\"abcdef\")) }", 0, check_macaddr, lower_macaddr },
 };
 
 FN_FAMILY(fn_net, rows);

@@ -107,6 +107,8 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst);
 struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *dst);
 struct opnd lower_scalar(struct lower *l, struct expr *e); /* e has a scalar type */
 vreg lower_reg(struct lower *l, struct expr *e);           /* the same, in a register */
+/* Where the address that e is leads to: an integer's memory is that of the probe. */
+enum addr_space lower_space(const struct lower *l, const struct expr *e);
 /* Writes the value of e, converted to type t, to dst. Padding inside is zeroed. */
 void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst);
 /* The same to the memory of a variable or a map, of which e may read the old value. */

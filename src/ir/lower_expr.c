@@ -22,6 +22,13 @@ struct opnd lower_scalar(struct lower *l, struct expr *e)
 	return v.r;
 }
 
+enum addr_space lower_space(const struct lower *l, const struct expr *e)
+{
+	enum addr_space as = e->type->kind == T_POINTER || e->type->kind == T_ARRAY ? e->type->as : l->unit->provider->as;
+
+	return as == AS_NONE ? AS_ANY : as;
+}
+
 vreg lower_reg(struct lower *l, struct expr *e)
 {
 	return lower_force(l, lower_scalar(l, e));

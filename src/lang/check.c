@@ -368,7 +368,9 @@ static void check_assign(struct check *k, struct stmt *s)
 				   target->map.map->val ? type_str(check_arena(k), target->map.map->val) : "an aggregation");
 			return;
 		}
-		if (!s->assign.has_op && !is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val)) {
+		/* Its value at this moment is a number, and is meant where the other map is known to hold numbers. */
+		if (!s->assign.has_op && !is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val) &&
+		    !(target->map.map->val && type_is_integral(target->map.map->val))) {
 			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map", value->map.name);
 			diag_hint(k->c->diag, "its value at this moment is a number: (int64)%s%s", value->map.name, value->map.key ? "[…]" : "");
 			target->map.map->is_poisoned |= k->is_last;

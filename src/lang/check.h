@@ -87,6 +87,8 @@ enum addr_space check_space_of(const struct expr *e);
 /* The type of a checked expression, as sizeof and its like see it: a literal has its own size, a variable or map that holds nothing but
  * literals is 64 bits wide. */
 const struct type *type_in_question(struct check *k, const struct expr *e);
+/* The type of an expression that is not executed, for typeof, sizeof and their like; of a map with keys that is that of its key. */
+const struct type *check_type_of(struct check *k, struct expr *e);
 
 /* Reports and poisons. */
 void check_fail(struct check *k, struct expr *e, enum diag_tag tag, const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -31,8 +31,7 @@ static const struct type *subject(struct check *k, struct expr *e)
 {
 	if (e->of.ref)
 		return type_complete(check_type_ref(k, e->of.ref));
-	check_expr(k, e->of.a);
-	return is_poisoned(e->of.a) ? &type_error : type_complete(type_in_question(k, e->of.a));
+	return type_complete(check_type_of(k, e->of.a));
 }
 
 void check_sizeof(struct check *k, struct expr *e)
@@ -195,14 +194,30 @@ static const struct expr *literal_of(const struct expr *e)
 	return NULL;
 }
 
+/* Whether two literals are equal. */
+static bool same_literal(const struct expr *a, const struct expr *b)
+{
+	if (a->kind == E_STR && b->kind == E_STR)
+		return a->str.len == b->str.len && !memcmp(a->str.s, b->str.s, a->str.len);
+	if (a->kind != E_TUPLE || b->kind != E_TUPLE)
+		return expr_is_int(a) && expr_is_int(b) && a->num.value == b->num.value;
+	for (u32 i = 0; i < a->tuple.cnt; i++) {
+		const struct expr *x = literal_of(a->tuple.elems[i]), *y = literal_of(b->tuple.elems[i]);
+
+		if (!x || !y || !same_literal(x, y))
+			return false;
+	}
+	return true;
+}
+
 static bool eval_binary(const struct expr *e, u64 *v)
 {
 	const struct expr *a = literal_of(e->binary.a), *b = literal_of(e->binary.b);
 	enum binary_op op = e->binary.op;
 	u64 x, y;
 
-	if (a && b && a->kind == E_STR && b->kind == E_STR && (op == BIN_EQ || op == BIN_NE)) {
-		*v = (a->str.len == b->str.len && !memcmp(a->str.s, b->str.s, a->str.len)) == (op == BIN_EQ);
+	if (a && b && a->kind == b->kind && (a->kind == E_STR || a->kind == E_TUPLE) && (op == BIN_EQ || op == BIN_NE)) {
+		*v = same_literal(a, b) == (op == BIN_EQ);
 		return true;
 	}
 	if (!check_eval(e->binary.a, &x))

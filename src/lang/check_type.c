@@ -244,9 +244,30 @@ const struct type *type_in_question(struct check *k, const struct expr *e)
 	return type_settle_deep(check_arena(k), e->type);
 }
 
-/* typeof(expression), which is not executed. */
-static const struct type *type_of_expr(struct check *k, struct expr *e)
+/* The key of the map that e names without one, if it has keys; NULL if it has none, type_error if that is not known yet. */
+static const struct type *key_in_question(struct check *k, struct expr *e)
 {
+	struct map *m = e->kind == E_MAP && !e->map.key ? compile_map(k->c, e->map.name) : NULL;
+
+	if (e->kind != E_MAP || e->map.key || (m && m->key_known && !m->has_key))
+		return NULL;
+	if (m && m->key) {
+		e->map.map = m;
+		e->type = type_settle_deep(check_arena(k), m->key);
+		return e->type;
+	}
+	if (k->is_last || k->guesses)
+		return NULL;
+	k->saw_unknown = true;
+	return e->type = &type_error;
+}
+
+const struct type *check_type_of(struct check *k, struct expr *e)
+{
+	const struct type *key = key_in_question(k, e);
+
+	if (key)
+		return key;
 	check_expr(k, e);
 	return is_poisoned(e) ? &type_error : type_in_question(k, e);
 }
@@ -320,7 +341,7 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 	s64 unused;
 
 	if (!ref->name)
-		t = ref->of_type ? resolve(k, ref->of_type, NULL) : type_of_expr(k, ref->of_expr);
+		t = ref->of_type ? resolve(k, ref->of_type, NULL) : check_type_of(k, ref->of_expr);
 	if (!t)
 		t = sized_type(k, ref, &i);
 	if (!t && !*ref->keyword)

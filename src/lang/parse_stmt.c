@@ -148,6 +148,11 @@ static bool if_chain(struct parser *p, struct stmt **out)
 		s->if_.cond = condition(p);
 		if (!s->if_.cond)
 			goto out;
+		/* if (comptime …) says the same. */
+		if (s->if_.cond->kind == E_UNARY && s->if_.cond->unary.op == UN_COMPTIME) {
+			s->if_.is_comptime = true;
+			s->if_.cond = s->if_.cond->unary.a;
+		}
 		s->if_.yes = body(p, "the condition");
 		if (!s->if_.yes)
 			goto out;
