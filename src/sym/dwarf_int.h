@@ -22,6 +22,14 @@ enum {
 	DW_TAG_rvalue_reference_type = 0x42, DW_TAG_atomic_type = 0x47, DW_TAG_skeleton_unit = 0x4a,
 };
 
+enum {
+	FORM_addr = 0x01, FORM_block2 = 0x03, FORM_block4, FORM_data2, FORM_data4, FORM_data8, FORM_string, FORM_block, FORM_block1, FORM_data1, FORM_flag, FORM_sdata,
+	FORM_strp, FORM_udata, FORM_ref_addr, FORM_ref1, FORM_ref2, FORM_ref4, FORM_ref8, FORM_ref_udata, FORM_indirect, FORM_sec_offset, FORM_exprloc,
+	FORM_flag_present, FORM_strx, FORM_addrx, FORM_ref_sup4, FORM_strp_sup, FORM_data16, FORM_line_strp, FORM_ref_sig8, FORM_implicit_const, FORM_loclistx,
+	FORM_rnglistx, FORM_ref_sup8, FORM_strx1, FORM_strx2, FORM_strx3, FORM_strx4, FORM_addrx1, FORM_addrx2, FORM_addrx3, FORM_addrx4,
+	FORM_GNU_ref_alt = 0x1f20, FORM_GNU_strp_alt = 0x1f21,
+};
+
 enum { DW_ATE_address = 1, DW_ATE_boolean = 2, DW_ATE_complex_float = 3, DW_ATE_float = 4, DW_ATE_signed = 5, DW_ATE_signed_char = 6, DW_ATE_unsigned = 7, DW_ATE_unsigned_char = 8, DW_ATE_imaginary_float = 9, DW_ATE_decimal_float = 15, DW_ATE_UTF = 16 };
 
 enum { DW_LANG_Rust = 0x1c, DW_LANG_Go = 0x16 };
@@ -200,6 +208,8 @@ struct die {
 
 /* A value of a form outside of an entry. False: unknown form, or it does not end. */
 bool form_read(struct cur *c, const struct unit *u, u16 form, struct form_val *v);
+/* Entry i of a table of numbers that starts at base. False: it is not in the table. */
+bool table_entry(struct bytes table, u64 base, u64 i, u32 size, u64 *v);
 const char *form_str(const struct unit *u, const struct form_val *v);
 
 /* Decodes the entry at off. False at the end of the unit, or if it is broken. */
@@ -237,7 +247,7 @@ bool loclist_find(const struct die *d, enum at a, u64 addr, struct bytes *out);
 
 static inline bool form_is_loclist(u16 form)
 {
-	return form == 0x17 || form == 0x22 || form == 0x06 || form == 0x07; /* sec_offset, loclistx, data4, data8 */
+	return form == FORM_sec_offset || form == FORM_loclistx || form == FORM_data4 || form == FORM_data8;
 }
 
 static inline u64 die_key(const struct unit *u, u64 off)
