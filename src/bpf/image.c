@@ -96,6 +96,33 @@ static u32 hash_type(const struct map *m)
 	return is_percpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH;
 }
 
+/* The stack that a key ends in, with its offset; NULL: none. */
+static const struct type *last_stack(const struct type *key, u32 *off)
+{
+	const struct member *last = key->kind == T_TUPLE && key->member_cnt ? &key->members[key->member_cnt - 1] : NULL;
+	const struct type *t = last ? last->type : key;
+
+	*off = last ? last->off : 0;
+	return type_is_stack(t) && *off + t->size == key->size ? t : NULL;
+}
+
+/* The kernel hashes and compares whole keys, and a stack that has room for 127 frames is a kilobyte, most of it zeroes. An aggregation by stack, of which nothing
+ * but updates and user space knows, has a second hash map for stacks of few frames: its key is the start of the other's. */
+static void add_short_map(struct compile *c, struct map *m, struct image_map like)
+{
+	enum { FEW_FRAMES = 24 };
+	u32 off;
+	const struct type *t = last_stack(m->key, &off);
+
+	if (!t || t->cnt < 2 * FEW_FRAMES || !type_is_agg(m->val) || m->decl || m->other_uses)
+		return;
+	m->short_map = c->image->maps.cnt;
+	m->short_cnt_off = off + type_stack_head(t) - 8;
+	m->short_max = FEW_FRAMES;
+	like.key_sz = off + type_stack_head(t) + (FEW_FRAMES << type_frame_shift(t));
+	avec_push(c->arena, &c->image->maps, like);
+}
+
 /* "@start" is "start" to the kernel's tools; names have at most 15 letters. */
 static const char *kernel_name(struct compile *c, const char *name)
 {
@@ -125,18 +152,20 @@ static void lay_out_maps(struct compile *c)
 
 		if (m->storage != MAP_HASH && m->storage != MAP_HASH_PERCPU)
 			continue;
+		struct image_map hash = {
+			.name = kernel_name(c, m->name),
+			.type = hash_type(m),
+			.key_sz = MAX(1, m->key->size),
+			.value_sz = MAX(1, m->val->size),
+			.max_entries = m->max_entries,
+			/* Elements are allocated when they are needed: start-up does not pay for keys that never come. */
+			.flags = m->decl && strstr(m->decl->kind, "lru") ? 0 : BPF_F_NO_PREALLOC,
+			.map = m,
+		};
+
 		m->image_map = img->maps.cnt;
-		avec_push(c->arena, &img->maps,
-			  (struct image_map){
-				  .name = kernel_name(c, m->name),
-				  .type = hash_type(m),
-				  .key_sz = MAX(1, m->key->size),
-				  .value_sz = MAX(1, m->val->size),
-				  .max_entries = m->max_entries,
-				  /* Elements are allocated when they are needed: start-up does not pay for keys that never come. */
-				  .flags = m->decl && strstr(m->decl->kind, "lru") ? 0 : BPF_F_NO_PREALLOC,
-				  .map = m,
-			  });
+		avec_push(c->arena, &img->maps, hash);
+		add_short_map(c, m, hash);
 	}
 }
 

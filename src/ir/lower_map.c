@@ -32,11 +32,16 @@ struct mem lower_map_key(struct lower *l, struct expr *e)
 	return key;
 }
 
-vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
+static vreg lookup_in(struct lower *l, u32 image_map, struct mem key)
 {
-	vreg map = ir_map(&l->b, m->image_map);
+	vreg map = ir_map(&l->b, image_map);
 
 	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
+}
+
+vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
+{
+	return lookup_in(l, m->image_map, key);
 }
 
 /* What was read
@@ -82,11 +87,10 @@ static void forget_values(struct lower *l, const struct map *m)
 			k->what = NULL;
 }
 
-static vreg map_update(struct lower *l, const struct map *m, struct mem key, struct mem val, u64 flags)
+static vreg update_in(struct lower *l, u32 image_map, struct mem key, struct mem val, u64 flags)
 {
-	vreg map = ir_map(&l->b, m->image_map);
+	vreg map = ir_map(&l->b, image_map);
 
-	forget_values(l, m);
 	return ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
 			  opnd_imm(flags));
 }
@@ -300,22 +304,21 @@ static void check_full(struct lower *l, const struct map *m, vreg err)
 /* The address of the element with this key, in *p. A missing one is inserted, zeroed, unless another CPU is faster, and looked up again; two
  * rounds do, because nobody removes what was just inserted (and if somebody does, the update may go the way of the element). What does not
  * fit goes to the map's spill slot, where it is counted. The code goes on with *p set. */
-static void find_or_insert(struct lower *l, const struct map *m, struct mem key, vreg p)
+static void find_or_insert_in(struct lower *l, const struct map *m, u32 image_map, struct mem key, vreg p)
 {
 	struct ir_block *look = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
 	vreg rounds = ir_vreg(l->b.f);
 	struct mem zeroes;
 	u32 mark = lower_mark(l);
 
-	forget_values(l, m);
 	ir_mov_to(&l->b, rounds, opnd_imm(0));
 	ir_jmp(&l->b, look);
 	ir_place(&l->b, look);
-	ir_mov_to(&l->b, p, opnd_reg(lower_map_lookup(l, m, key)));
+	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, image_map, key)));
 	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
 	ir_place(&l->b, missing);
 	zeroes = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
-	map_update(l, m, key, zeroes, BPF_NOEXIST);
+	update_in(l, image_map, key, zeroes, BPF_NOEXIST);
 	ir_alu_to(&l->b, IR_ADD, rounds, rounds, opnd_imm(1));
 	ir_br(&l->b, C_NE, rounds, opnd_imm(2), look, full);
 	ir_place(&l->b, full);
@@ -323,6 +326,28 @@ static void find_or_insert(struct lower *l, const struct map *m, struct mem key,
 	ir_jmp(&l->b, found);
 	ir_place(&l->b, found);
 	lower_forget(l, mark);
+}
+
+static void find_or_insert(struct lower *l, const struct map *m, struct mem key, vreg p)
+{
+	struct ir_block *few, *many, *done;
+
+	forget_values(l, m);
+	if (!m->short_map) {
+		find_or_insert_in(l, m, m->image_map, key, p);
+		return;
+	}
+	few = ir_block_new(l->b.f);
+	many = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	ir_br(&l->b, C_ULE, ir_load(&l->b, key.base, key.off + m->short_cnt_off, 4), opnd_imm(m->short_max), few, many);
+	ir_place(&l->b, few);
+	find_or_insert_in(l, m, m->short_map, key, p);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, many);
+	find_or_insert_in(l, m, m->image_map, key, p);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
 }
 
 /* MAP_SITES_PERCPU: nothing to look up. */
@@ -396,7 +421,8 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
 	val = lower_temp(l, MAX(1, m->val->size), 8);
 	lower_store(l, value, m->val, val);
 	key = lower_map_key(l, target);
-	check_full(l, m, map_update(l, m, key, val, BPF_ANY));
+	forget_values(l, m);
+	check_full(l, m, update_in(l, m->image_map, key, val, BPF_ANY));
 }
 
 vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old)

@@ -93,6 +93,9 @@ struct map {
 	/* layout, by lower */
 	enum map_storage storage;
 	u32 image_map;  /* hash kinds: index into image.maps */
+	u32 short_map;  /* hash kinds: the same of a map for keys that end in a stack of few frames, without the others; 0: none */
+	u32 short_cnt_off; /* where in the key the number of frames is, … */
+	u32 short_max;     /* … up to which they are few */
 	u32 data_off;   /* scalar kinds: offset in the shared part, or in each CPU's part */
 	u32 flag_off;   /* scalar kinds: offset in the shared part of the "was set" byte */
 	u32 lost_off;   /* hash kinds: offset in the shared part of the counter of assignments that did not fit … */

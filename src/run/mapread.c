@@ -356,6 +356,46 @@ static int read_sites(struct map_dump *d, struct object *obj, const struct map *
 	return 0;
 }
 
+/* The other half of a map by stack: keys that lack the frames at their end, which are zero. */
+static int add_short(struct map_dump *d, struct object *obj, const struct map *m)
+{
+	struct map_dump few = {};
+	int err = obj->ops->map_read(obj, m->short_map, &few);
+	u64 cnt = (u64)d->cnt + few.cnt;
+
+	if (err || !few.cnt) {
+		map_dump_release(&few);
+		return err;
+	}
+	d->key_sz = m->key->size;
+	d->stride = few.stride;
+	d->cpu_cnt = few.cpu_cnt;
+	d->value_sz = few.value_sz;
+	d->keys = xrealloc(d->keys, cnt * d->key_sz);
+	d->values = xrealloc(d->values, cnt * d->stride);
+	memcpy(d->values + (size_t)d->cnt * d->stride, few.values, (size_t)few.cnt * few.stride);
+	for (u32 i = 0; i < few.cnt; i++) {
+		u8 *key = d->keys + (size_t)(d->cnt + i) * d->key_sz;
+
+		memcpy(key, few.keys + (size_t)i * few.key_sz, few.key_sz);
+		memset(key + few.key_sz, 0, d->key_sz - few.key_sz);
+	}
+	d->cnt = cnt;
+	map_dump_release(&few);
+	return 0;
+}
+
+static int read_hash(struct map_dump *d, struct object *obj, const struct map *m)
+{
+	int err = obj->ops->map_read(obj, m->image_map, d);
+
+	if (!err && m->short_map)
+		err = add_short(d, obj, m);
+	if (err)
+		map_dump_release(d);
+	return err;
+}
+
 static void sum_in_place(struct map_dump *d, const struct type *val)
 {
 	for (u32 i = 0; i < d->cnt; i++) {
@@ -382,7 +422,7 @@ int map_snap_read(struct map_snap *s, struct object *obj, const struct map *m, s
 	snap_init(s, m, div);
 	if (is_scalar(m))
 		return read_scalar(s, obj, m);
-	err = m->storage == MAP_SITES_PERCPU ? read_sites(&s->dump, obj, m) : obj->ops->map_read(obj, m->image_map, &s->dump);
+	err = m->storage == MAP_SITES_PERCPU ? read_sites(&s->dump, obj, m) : read_hash(&s->dump, obj, m);
 	if (err)
 		return err;
 	if (!s->dump.cnt)

@@ -131,26 +131,34 @@ static void clear_sites(struct session *s, const struct map *m)
 		zero_memory(p.value + (size_t)cpu * p.stride, m->max_entries * m->val->size);
 }
 
-void session_clear_map(struct session *s, const struct map *m)
+static void clear_hash(struct session *s, const struct map *m, u32 image_map)
 {
 	const struct object_ops *ops = s->obj->ops;
 	struct map_dump d = {};
-	int err;
+	int err = ops->map_read(s->obj, image_map, &d);
 
-	if (m->storage == MAP_SITES_PERCPU) {
-		clear_sites(s, m);
-		return;
-	}
-	if (is_scalar(m)) {
-		zero_scalar(s, m, false);
-		return;
-	}
-	err = ops->map_read(s->obj, m->image_map, &d);
 	if (!err)
-		err = ops->map_delete(s->obj, m->image_map, d.keys, d.cnt);
+		err = ops->map_delete(s->obj, image_map, d.keys, d.cnt);
 	if (err)
 		complain(s, m, "clear", err);
 	map_dump_release(&d);
+}
+
+void session_clear_map(struct session *s, const struct map *m)
+{
+	switch (m->storage) {
+	case MAP_SCALAR: case MAP_SCALAR_PERCPU:
+		zero_scalar(s, m, false);
+		return;
+	case MAP_SITES_PERCPU:
+		clear_sites(s, m);
+		return;
+	case MAP_HASH: case MAP_HASH_PERCPU:
+		clear_hash(s, m, m->image_map);
+		if (m->short_map)
+			clear_hash(s, m, m->short_map);
+		return;
+	}
 }
 
 void session_zero_map(struct session *s, const struct map *m)
