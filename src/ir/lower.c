@@ -594,7 +594,7 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 {
 	u32 temps = l->temps.cnt;
 
-	l->b.span = s->span;
+	l->b.span = l->at = s->span;
 	switch (s->kind) {
 	case S_EXPR:
 	case S_DISCARD:
@@ -728,7 +728,7 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 	if (u->pred) {
 		struct ir_block *body = ir_block_new(f);
 
-		l.b.span = u->pred->span;
+		l.b.span = l.at = u->pred->span;
 		lower_branch(&l, u->pred, body, early ? l.leave : l.leave_plain);
 		close_temps(&l, 0);
 		ir_place(&l.b, body);
@@ -738,7 +738,7 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u)
 	lower_block(&l, u->body);
 	if (!ir_is_closed(&l.b))
 		lower_leave(&l);
-	l.b.span = u->probe->span;
+	l.b.span = l.at = u->probe->span;
 	lower_loops_end(&l);
 	ir_place(&l.b, l.leave);
 	ir_append_unscratch(&l.b, l.scratch);

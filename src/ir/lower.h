@@ -79,6 +79,7 @@ struct lower {
 	struct compile *c;
 	struct image *image;
 	struct unit *unit;
+	struct span at;               /* of the expression or statement at hand: where a read that fails is reported */
 	struct ir_block *leave;       /* ends the program: gives scratch back, returns */
 	struct ir_block *leave_plain; /* the same before scratch was taken */
 	vreg ctx;

@@ -12,12 +12,36 @@ static enum addr_space space_of(const struct type *ptr)
 	return ptr->kind != T_POINTER || ptr->as == AS_NONE ? AS_ANY : ptr->as;
 }
 
+/* What is done from here on is for e; returns what to give to leave(). */
+static struct span enter(struct lower *l, const struct expr *e)
+{
+	struct span outer = l->at;
+
+	l->at = e->span;
+	return outer;
+}
+
+static void leave(struct lower *l, struct span outer)
+{
+	l->at = outer;
+}
+
+/* e's value, which is at m. */
+static vreg load_value(struct lower *l, const struct expr *e, struct mem m)
+{
+	struct span outer = enter(l, e);
+	vreg v = lower_load(l, m, e->type);
+
+	leave(l, outer);
+	return v;
+}
+
 struct opnd lower_scalar(struct lower *l, struct expr *e)
 {
 	struct val v = lower_expr(l, e, NULL);
 
 	if (v.kind == VAL_MEM)
-		return opnd_reg(lower_load(l, v.mem, e->type));
+		return opnd_reg(load_value(l, e, v.mem));
 	BUG_ON(v.kind != VAL_REG);
 	return v.r;
 }
@@ -40,21 +64,24 @@ static vreg lower_ptr(struct lower *l, struct expr *e, const struct type **btf)
 	struct val v = lower_known_ptr(l, e, NULL);
 
 	*btf = v.btf;
-	return v.kind == VAL_MEM ? lower_load(l, v.mem, e->type) : lower_force(l, v.r);
+	return v.kind == VAL_MEM ? load_value(l, e, v.mem) : lower_force(l, v.r);
 }
 
 struct mem lower_mem(struct lower *l, struct expr *e)
 {
 	struct mem dst;
 	struct val v = lower_expr(l, e, NULL);
+	struct span outer;
 
 	if (v.kind == VAL_MEM && v.mem.as == AS_NONE)
 		return v.mem;
 	dst = lower_temp(l, MAX(1, e->type->size), 8);
+	outer = enter(l, e);
 	if (v.kind == VAL_MEM)
 		lower_read(l, v.mem, e->type->size, dst);
 	else
 		ir_store(&l->b, dst.base, dst.off, e->type->size, v.r);
+	leave(l, outer);
 	return dst;
 }
 
@@ -239,7 +266,7 @@ static void store_tuple(struct lower *l, struct expr *e, const struct type *t, s
 		lower_zero(l, (struct mem){ dst.base, dst.off + at }, t->size - at);
 }
 
-void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
+static void store(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	struct val v;
 
@@ -274,6 +301,14 @@ void lower_store(struct lower *l, struct expr *e, const struct type *t, struct m
 	lower_copy(l, v.mem, dst, MIN(t->size, e->type->size));
 	if (t->size > e->type->size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + e->type->size }, t->size - e->type->size);
+}
+
+void lower_store(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
+{
+	struct span outer = enter(l, e);
+
+	store(l, e, t, dst);
+	leave(l, outer);
 }
 
 struct reader {
@@ -853,7 +888,7 @@ struct val lower_expr(struct lower *l, struct expr *e, const struct mem *dst)
 	return v;
 }
 
-struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *dst)
+static struct val lower_node(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	vec_for(p, &l->pins)
 		if (p->e == e)
@@ -904,4 +939,13 @@ struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *ds
 		break;
 	}
 	BUG("expression of kind %d was not resolved", e->kind);
+}
+
+struct val lower_known_ptr(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct span outer = enter(l, e);
+	struct val v = lower_node(l, e, dst);
+
+	leave(l, outer);
+	return v;
 }

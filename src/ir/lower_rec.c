@@ -355,5 +355,5 @@ void lower_read_failed(struct lower *l, u32 helper, vreg err)
 {
 	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, failed_reads)), 0, 8, opnd_imm(1));
 	if (l->c->warns_more)
-		lower_helper_error(l, l->b.span, helper, opnd_reg(err), NULL);
+		lower_helper_error(l, l->at, helper, opnd_reg(err), NULL);
 }

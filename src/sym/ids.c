@@ -34,6 +34,7 @@ void ids_username(void *self, u32 uid, struct sbuf *out)
 }
 
 struct hierarchy {
+	bool is_v2;
 	char *name, *root;
 };
 
@@ -45,6 +46,14 @@ static char *hierarchy_name(const char *dir)
 	const char *last = strrchr(dir, '/');
 
 	return xasprintf("%s", last ? last + 1 : dir);
+}
+
+/* Version 2 first, the others by name. */
+static int compare_hierarchies(const void *a, const void *b)
+{
+	const struct hierarchy *x = a, *y = b;
+
+	return x->is_v2 != y->is_v2 ? y->is_v2 - x->is_v2 : strcmp(x->name, y->name);
 }
 
 static const hierarchies *all_hierarchies(void)
@@ -62,10 +71,12 @@ static const hierarchies *all_hierarchies(void)
 		bool is_v2 = str_eq(m->mnt_type, "cgroup2");
 
 		if (is_v2 || str_eq(m->mnt_type, "cgroup"))
-			vec_push(&all, ((struct hierarchy){ is_v2 ? xasprintf("unified") : hierarchy_name(m->mnt_dir), xasprintf("%s", m->mnt_dir) }));
+			vec_push(&all, ((struct hierarchy){ is_v2, is_v2 ? xasprintf("unified") : hierarchy_name(m->mnt_dir), xasprintf("%s", m->mnt_dir) }));
 	}
 	if (f)
 		endmntent(f);
+	if (all.cnt)
+		qsort(all.at, all.cnt, sizeof(*all.at), compare_hierarchies);
 	return &all;
 }
 
