@@ -581,7 +581,8 @@ static bool is_go_func(const struct die *p)
 static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u64 entry, const char *symbol)
 {
 	struct dbg_func *f = arena_new(&d->arena, struct dbg_func);
-	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust, .is_go = func->u->lang == DW_LANG_Go };
+	/* What Go makes to pass a call on does not list all of its parameters. */
+	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust, .is_go = func->u->lang == DW_LANG_Go, .is_lost = die_flag(func, AT_trampoline) };
 	struct die p, with, origin = *func;
 	vec(struct dbg_param) params = {};
 	/* What others can call is called by the rules. But copies that the compiler made for its own use (f.constprop.0) take other parameters. */

@@ -49,7 +49,7 @@ enum {
 	AT_ROW(stmt_list, 0x10) AT_ROW(low_pc, 0x11) AT_ROW(high_pc, 0x12) AT_ROW(language, 0x13) AT_ROW(comp_dir, 0x1b) AT_ROW(const_value, 0x1c) \
 	AT_ROW(inline, 0x20) AT_ROW(upper_bound, 0x2f) AT_ROW(abstract_origin, 0x31) AT_ROW(artificial, 0x34) AT_ROW(count, 0x37) \
 	AT_ROW(data_member_location, 0x38) AT_ROW(declaration, 0x3c) AT_ROW(encoding, 0x3e) AT_ROW(external, 0x3f) AT_ROW(frame_base, 0x40) \
-	AT_ROW(specification, 0x47) AT_ROW(type, 0x49) AT_ROW(variable_parameter, 0x4b) AT_ROW(ranges, 0x55) AT_ROW(entry_pc, 0x52) AT_ROW(call_file, 0x58) AT_ROW(call_line, 0x59) \
+	AT_ROW(specification, 0x47) AT_ROW(type, 0x49) AT_ROW(variable_parameter, 0x4b) AT_ROW(trampoline, 0x56) AT_ROW(ranges, 0x55) AT_ROW(entry_pc, 0x52) AT_ROW(call_file, 0x58) AT_ROW(call_line, 0x59) \
 	AT_ROW(data_bit_offset, 0x6b) AT_ROW(linkage_name, 0x6e) AT_ROW(str_offsets_base, 0x72) AT_ROW(addr_base, 0x73) AT_ROW(rnglists_base, 0x74) \
 	AT_ROW(dwo_name, 0x76) AT_ROW(loclists_base, 0x8c) AT_ROW(alignment, 0x88) AT_ROW(discr, 0x15) AT_ROW(discr_value, 0x16) \
 	AT_ROW(decl_file, 0x3a) AT_ROW(decl_line, 0x3b) AT_ROW(import, 0x18) AT_ROW(calling_convention, 0x36) AT_ROW(mips_linkage_name, 0x2007) AT_ROW(gnu_dwo_name, 0x2130)
