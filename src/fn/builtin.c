@@ -299,8 +299,16 @@ static const struct type *whole_args(struct check *k, const struct type *t)
 
 static void check_args(struct check *k, struct expr *e)
 {
-	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint, tracepoint and uprobe"))
+	if (!need(k, e, PROV_ARGS, "fentry, fexit, rawtracepoint, tracepoint and uprobe")) {
+		u32 flags = k->unit->provider->flags;
+		bool is_kernel = k->unit->provider->as == AS_KERNEL;
+
+		if (flags & PROV_ARGN)
+			diag_hint(k->c->diag, "its arguments are arg0, arg1, …%s", is_kernel ? "; an fentry probe knows those of kernel functions by name" : "");
+		else if (flags & PROV_RETVAL && is_kernel)
+			diag_hint(k->c->diag, "an fexit probe knows the arguments by name, and retval");
 		return;
+	}
 	if (k->unit->is_assumed) {
 		e->type = &type_error; /* nothing is known, so nothing is said */
 		return;

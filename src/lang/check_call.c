@@ -286,6 +286,10 @@ static const struct absent {
 	{ "stack", "kstack or ustack" },
 	{ "printk", "debugf()" },
 	{ "name", "probe" },
+	{ "ntohs", "bswap() swaps the bytes of a number, by its size" },
+	{ "htons", "bswap() swaps the bytes of a number, by its size" },
+	{ "ntohl", "bswap() swaps the bytes of a number, by its size" },
+	{ "htonl", "bswap() swaps the bytes of a number, by its size" },
 	{ "dw_ustack", "ustack follows frame pointers: build what is traced with -fno-omit-frame-pointer",
 	  "dw_ustack is not supported: stacks are not unwound by debug information" },
 };
@@ -296,6 +300,11 @@ static const struct absent *find_absent(const char *name)
 		if (str_eq(name, absent_names[i].name))
 			return &absent_names[i];
 	return NULL;
+}
+
+static bool is_in_capitals(const char *name)
+{
+	return name[1] && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == 0;
 }
 
 static void unknown_name(struct check *k, struct expr *e)
@@ -320,6 +329,8 @@ static void unknown_name(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "did you mean '%s'?", near);
 	else if (e->call.has_parens)
 		diag_hint(k->c->diag, "sonde --print-doc functions shows all of them");
+	else if (is_in_capitals(e->call.name))
+		diag_hint(k->c->diag, "a constant of C? Include the header that defines it, or give it a value by #define %s …", e->call.name);
 	else
 		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
 }
