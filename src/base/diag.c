@@ -250,10 +250,16 @@ static u32 edit_distance(const char *a, const char *b, u32 limit)
 	return row[m];
 }
 
-/* C programs put underscores before a name that was somebody else's: task_struct's `state` became `__state`. */
-static bool differ_in_front_only(const char *a, const char *b)
+/* C programs put underscores before a name that was somebody else's: task_struct's `state` became `__state`. And compilers mark the copies of
+ * functions that they make behind the name: `finish_task_switch.isra.0`. What they call .cold is no copy, but a part. */
+static bool is_namesake(const char *name, const char *other)
 {
-	return str_eq(a + strspn(a, "_"), b + strspn(b, "_"));
+	size_t len;
+
+	name += strspn(name, "_");
+	other += strspn(other, "_");
+	len = strlen(name);
+	return !strncmp(name, other, len) && (!other[len] || other[len] == '.') && !strstr(other, ".cold");
 }
 
 const char *nearest_name(const char *name, const char *const *names, u32 cnt)
@@ -262,7 +268,7 @@ const char *nearest_name(const char *name, const char *const *names, u32 cnt)
 	const char *found = NULL;
 
 	for (u32 i = 0; i < cnt; i++) {
-		u32 dist = differ_in_front_only(name, names[i]) ? 0 : edit_distance(name, names[i], limit);
+		u32 dist = is_namesake(name, names[i]) ? 0 : edit_distance(name, names[i], limit);
 
 		if (dist < best) {
 			best = dist;

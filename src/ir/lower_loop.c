@@ -1,6 +1,6 @@
 /* Loops, and what leaves them.
  *
- * The verifier walks a loop of jumps round by round, and must see its end. So only unroll, which has no jump back, stays in its function. The
+ * The verifier walks a loop of jumps round by round, and must see its end. So only unroll, which has no jump back, stays in its function, unless it is long. The
  * body of every other loop becomes a function of its own, which the kernel calls (bpf_loop, bpf_for_each_map_elem) and the verifier walks
  * once. It gets the address of a few bytes on the main function's stack: there are the scratch area's address and the context, which the
  * verifier recognises when they are loaded again. Variables that several functions use live in the scratch area, of whose contents the
@@ -324,11 +324,28 @@ void lower_while(struct lower *l, struct stmt *s)
 	call_loop(l, opnd_imm(ROUNDS_MAX), f, leaves);
 }
 
+static void lower_rounds(struct lower *l, struct stmt *s)
+{
+	const struct ir_func *f;
+	struct around a;
+	vreg args[2];
+	u64 leaves;
+
+	begin_body(l, &a, args, 2);
+	lower_block(l, s->loop.body);
+	f = end_body(l, &leaves);
+	call_loop(l, opnd_imm(s->loop.rounds), f, leaves);
+}
+
 void lower_unroll(struct lower *l, struct stmt *s)
 {
 	struct ir_block *outer_next = l->loop_next, *outer_end = l->loop_end;
 	u32 mark = lower_mark(l);
 
+	if (s->loop.is_loop) {
+		lower_rounds(l, s);
+		return;
+	}
 	l->loop_end = ir_block_new(l->b.f);
 	for (u64 i = 0; i < s->loop.rounds; i++) {
 		l->loop_next = ir_block_new(l->b.f);

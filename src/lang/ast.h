@@ -168,7 +168,7 @@ enum stmt_kind {
 	S_RETURN,
 	S_DISCARD, /* _ = e; */
 	S_WHILE,
-	S_UNROLL,  /* the body N times, one after the other */
+	S_UNROLL,  /* the body N times, one after the other (or a loop, see is_loop) */
 	S_FOR,     /* over a range or the entries of a map */
 	S_BREAK,
 	S_CONTINUE,
@@ -213,7 +213,8 @@ struct stmt {
 		struct {
 			struct expr *cond; /* while: the condition; unroll: how often */
 			struct block *body;
-			u64 rounds;        /* unroll */
+			u64 rounds;        /* unroll … */
+			bool is_loop;      /* … that would be too much code: the kernel does the rounds */
 		} loop;
 		struct {
 			const char *name;

@@ -562,6 +562,37 @@ static void check_while(struct check *k, struct stmt *s)
 	k->loop = outer;
 }
 
+/* Expressions that unroll may make. The verifier walks each of them, which takes seconds when there are some ten thousand. */
+enum { UNROLLED_MAX = 2000 };
+
+static void check_unroll(struct check *k, struct stmt *s)
+{
+	const struct stmt *outer = k->loop;
+	struct expr *n = s->loop.cond;
+	u64 before, size;
+
+	check_value(k, n);
+	if (!is_poisoned(n) && !(type_is_integral(n->type) && check_eval(n, &s->loop.rounds)))
+		check_fail(k, n, E_ARG_TYPE, "unroll takes a number that is known now, not %s", type_str(check_arena(k), n->type));
+	else if (!is_poisoned(n) && (s->loop.rounds < 1 || s->loop.rounds > 100)) /* what is negative is large */
+		check_fail(k, n, E_ARG_TYPE, "unroll takes a number from 1 to 100");
+	before = k->size;
+	if (s->loop.is_loop)
+		k->loop = s;
+	k->loops++;
+	check_block(k, s->loop.body);
+	k->loops--;
+	k->loop = outer;
+	if (s->loop.is_loop || is_poisoned(n))
+		return;
+	size = (k->size - before) * s->loop.rounds;
+	/* Not in the last pass: which function variables are in must be known before it. */
+	if (size > UNROLLED_MAX && !k->is_last)
+		s->loop.is_loop = k->changed = true;
+	else
+		k->size = before + size;
+}
+
 static void check_return(struct check *k, struct stmt *s)
 {
 	struct expr *e = s->ret.expr;
@@ -637,15 +668,7 @@ static void check_stmt(struct check *k, struct stmt *s)
 		check_for(k, s);
 		return;
 	case S_UNROLL:
-		cond = s->loop.cond;
-		check_value(k, cond);
-		if (!is_poisoned(cond) && !(type_is_integral(cond->type) && check_eval(cond, &s->loop.rounds)))
-			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number that is known now, not %s", type_str(check_arena(k), cond->type));
-		else if (!is_poisoned(cond) && (s->loop.rounds < 1 || s->loop.rounds > 100)) /* what is negative is large */
-			check_fail(k, cond, E_ARG_TYPE, "unroll takes a number from 1 to 100");
-		k->loops++;
-		check_block(k, s->loop.body);
-		k->loops--;
+		check_unroll(k, s);
 		return;
 	case S_BREAK: case S_CONTINUE:
 		if (!k->loops)

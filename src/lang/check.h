@@ -25,7 +25,8 @@ struct check {
 	u32 loops;       /* inside of so many loops */
 	bool guesses;     /* what nothing was assigned to yet is an integer; before that, nothing is said about what depends on it */
 	bool saw_unknown; /* the value of a map was asked for that nothing was assigned to yet */
-	const struct stmt *loop; /* the innermost one whose body becomes a function of its own: for, while */
+	const struct stmt *loop; /* the innermost one whose body becomes a function of its own: for, while, a long unroll */
+	u64 size;        /* of the code so far: expressions, those of an unrolled body once for each round */
 };
 
 #define check_arena(k) ((k)->c->arena)

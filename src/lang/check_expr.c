@@ -753,6 +753,7 @@ void check_expr(struct check *k, struct expr *e)
 	if (e->unfolded)
 		*e = *e->unfolded;
 	e->type = NULL;
+	k->size++;
 	switch (e->kind) {
 	case E_INT:
 		e->type = literal_type(e->num.value, e->num.negative);

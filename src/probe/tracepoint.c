@@ -124,13 +124,18 @@ static void add_event(struct site_sink *sink, const char *name)
 /* Of the events there are, the one that may have been meant. */
 static void suggest(struct site_sink *sink, const char *category, const char *event)
 {
+	const char *near, *group = arena_printf(sink->arena, "%s:", category);
 	struct names all = { .arena = sink->arena };
-	const char *near;
+	bool has_group = false;
 
 	if (tracefs_each_event("*", "*", add_name, &all) > 0) {
-		near = nearest_name(arena_printf(sink->arena, "%s:%s", category, event), all.at.at, all.at.cnt);
+		near = nearest_name(arena_printf(sink->arena, "%s%s", group, event), all.at.at, all.at.cnt);
+		vec_for(name, &all.at)
+			has_group |= str_starts(*name, group);
 		if (near)
 			sink->hint = arena_printf(sink->arena, "did you mean tracepoint:%s?", near);
+		else if (!has_group)
+			sink->hint = arena_printf(sink->arena, "no tracepoint is in the category %s; those of a module are there while it is loaded", category);
 	}
 	vec_free(&all.at);
 }
