@@ -17,6 +17,20 @@ static bool rec_stops(const struct compile *c, const struct rec *rec)
 	return watch_stops(&c->sites.at[rec->num[0]]);
 }
 
+/* An address that no debug register can hold: nobody is stopped for it. */
+static void leave_odd(struct lower *l, struct expr *e, vreg addr, u64 align, struct ir_block *done)
+{
+	struct ir_block *odd = ir_block_new(l->b.f), *even = ir_block_new(l->b.f);
+
+	if (align == 1)
+		return;
+	ir_br(&l->b, C_NE, ir_alu(&l->b, IR_AND, addr, opnd_imm((s64)align - 1)), opnd_imm(0), odd, even);
+	ir_place(&l->b, odd);
+	lower_runtime_error(l, e->span, "an argument is not watched: it is not a multiple of the length");
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, even);
+}
+
 static struct val lower_watch_arg(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *site = e->call.args[0], *addr = e->call.args[1];
@@ -30,6 +44,7 @@ static struct val lower_watch_arg(struct lower *l, struct expr *e, const struct 
 	l->image->data.total_sz += sizeof(struct watch_known);
 	lower_pin(l, addr);
 	a = lower_reg(l, addr);
+	leave_odd(l, e, a, watch_align(&l->c->sites.at[site->num.value]), done);
 	known = ir_mapval(&l->b, MAP_IDX_DATA, r->num[1]);
 	for (u32 i = 0; i <= WATCH_MAX; i++) {
 		vreg v = ir_load(&l->b, known, 8 * (s64)i, 8);
@@ -90,10 +105,7 @@ static void set(struct session *s, struct watch *w, const struct site *site, u64
 			     (unsigned long long)addr);
 		w->told_full = true;
 	} else if (!w->told_other) {
-		bool is_odd = addr % site->num;
-
-		tell(s, site, "0x%llx is not watched: %s (further ones are not told)", (unsigned long long)addr,
-		     is_odd ? "the address is not a multiple of the length" : strerror(-err));
+		tell(s, site, "0x%llx is not watched: %s (further ones are not told)", (unsigned long long)addr, strerror(-err));
 		w->told_other = true;
 	}
 }

@@ -37,6 +37,8 @@ void watch_attach_later(struct attach_ctx *ctx, u32 site, int prog_fd);
 
 /* The site stops the process until its watchpoint is set. */
 bool watch_stops(const struct site *s);
+/* What its addresses must be a multiple of. */
+u64 watch_align(const struct site *s);
 /* Watches addr for a site, in the process or on all CPUs; at_exec: from the process's next exec on. Descriptors go to ctx->fds. 0 or -errno … */
 int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_exec);
 /* … and advice for it, or NULL. */

@@ -155,6 +155,11 @@ const char *watch_hint(int err)
 	return NULL;
 }
 
+u64 watch_align(const struct site *s)
+{
+	return s->variant & HW_BREAKPOINT_X ? 1 : s->num;
+}
+
 int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_exec)
 {
 	const struct site *s = &ctx->c->sites.at[site];
