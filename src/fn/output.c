@@ -311,7 +311,9 @@ static struct val lower_assert(struct lower *l, struct expr *e, const struct mem
 
 static void event_assert(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, rec->text);
+	sbuf_reset(&s->text);
+	sbuf_printf(&s->text, "assert failed: %s", rec->text);
+	s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&s->text));
 	session_exit(s, 1);
 }
 
@@ -444,7 +446,7 @@ static void event_cat(struct session *s, const struct rec *rec, const u8 *data, 
 	if (fd < 0 || n < 0) {
 		struct sbuf why = {};
 
-		sbuf_printf(&why, "failed to read file '%s': %s", sbuf_str(&s->text), strerror(errno));
+		sbuf_printf(&why, "failed to %s file '%s' (%s)", fd < 0 ? "open" : "read", sbuf_str(&s->text), strerror(errno));
 		s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&why));
 		sbuf_release(&why);
 	}

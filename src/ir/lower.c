@@ -524,8 +524,7 @@ vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd 
 	ir_place(&l->b, zero);
 	u32 mark = lower_mark(l);
 
-	lower_runtime_error(l, at, op == BIN_DIV ? "Divide by 0 detected. This can lead to unexpected results. 1 is being used as the result."
-						 : "Modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.");
+	lower_runtime_error(l, at, "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.");
 	lower_forget(l, mark);
 	ir_mov_to(&l->b, d, opnd_imm(1));
 	ir_jmp(&l->b, done);

@@ -710,7 +710,7 @@ static const struct type *parse_specifiers(struct ctypes *t, struct cstream *s, 
 			chars++;
 		else if (at_word(s, "int"))
 			ints++;
-		else if (at_word(s, "__int128"))
+		else if (at_word(s, "__int128") || (longs && at_word(s, "double")))
 			big++;
 		else if (at_word(s, "signed") || at_word(s, "__signed__"))
 			sign = 1;
