@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 
-ENV = dict(os.environ, LC_ALL="C", BPFTRACE_MAX_PROBES="100000", BPFTRACE_MAX_BPF_PROGS="100000",
-           # The name of old, and the one of today.
-           BPFTRACE_MAP_KEYS_MAX="1048576", BPFTRACE_MAX_MAP_KEYS="1048576")
+ENV = dict(os.environ, LC_ALL="C", BPFTRACE_MAX_PROBES="100000", BPFTRACE_MAX_BPF_PROGS="100000")
+# Where maps get many keys. The name of old, and the one of today.
+MANY_KEYS_ENV = dict(ENV, BPFTRACE_MAP_KEYS_MAX="1048576", BPFTRACE_MAX_MAP_KEYS="1048576")
 
 
 class Setup:
@@ -113,8 +113,8 @@ SYSCALL_PROG = "31"  # BPF_PROG_TYPE_SYSCALL: what a tool runs for itself, not b
 
 
 class Tracer:
-    def __init__(self, cmd, out=subprocess.DEVNULL):
-        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=ENV)
+    def __init__(self, cmd, out=subprocess.DEVNULL, env=None):
+        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV)
 
     def programs(self):
         """What the kernel says of the programs that the tracer holds, by id."""

@@ -3,7 +3,7 @@
 import os
 import time
 
-from common import Setup, Spin, Tracer, num, ratio, say, script_args, table
+from common import MANY_KEYS_ENV, Setup, Spin, Tracer, num, ratio, say, script_args, table
 
 LINE = b" spin\n"
 # Several from each call, so that it is not the call that limits the producer.
@@ -162,7 +162,7 @@ def print_map(tool, script, keys, spin):
     path = os.path.join(Setup.scratch, "map")
     result = Printout()
     with open(path, "wb") as out:
-        tracer = Tracer(script_args(tool, script), out)
+        tracer = Tracer(script_args(tool, script), out, MANY_KEYS_ENV)
         try:
             if not tracer.wait_attached(spin, "close"):
                 return None

@@ -31,11 +31,17 @@ static enum map_storage agg_storage(const struct compile *c, const struct map *m
 
 static void look_for_uses(struct expr *e, void *arg)
 {
+	const struct expr *first = e->kind == E_CALL && e->call.arg_cnt ? e->call.args[0] : NULL;
+
 	(void)arg;
 	if (e->kind == E_MAP && e->map.map && !e->map.is_updated)
 		e->map.map->other_uses++;
-	if (e->kind == E_CALL && e->call.fn && e->call.fn->flags & FN_ALL_OF_MAP && e->call.args[0]->kind == E_MAP && !e->call.args[0]->map.key)
-		e->call.args[0]->map.map->other_uses--;
+	if (!first || first->kind != E_MAP || !first->map.map || !e->call.fn)
+		return;
+	if (e->call.fn->flags & FN_ALL_OF_MAP && !first->map.key)
+		first->map.map->other_uses--;
+	if (e->call.fn->flags & FN_REMOVES)
+		first->map.map->is_churned = true;
 }
 
 static void count_uses(struct compile *c)
@@ -94,6 +100,18 @@ static u32 hash_type(const struct map *m)
 	if (is_lru)
 		return is_percpu ? BPF_MAP_TYPE_LRU_PERCPU_HASH : BPF_MAP_TYPE_LRU_HASH;
 	return is_percpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH;
+}
+
+/* Elements are allocated when they are needed: start-up does not pay for keys that never come. But where entries come and go with every other event, as the
+ * start times of a latency do, taking one from a list is quicker. (An LRU map has such a list anyway.) */
+static bool is_preallocated(const struct map *m)
+{
+	enum { ELEMENT_HEAD = 48, BYTES_MAX = 8 << 20 };
+	u64 size = ELEMENT_HEAD + ALIGN_UP(m->key->size, 8) + ALIGN_UP(m->val->size, 8);
+
+	if (m->decl && strstr(m->decl->kind, "lru"))
+		return true;
+	return m->is_churned && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
 }
 
 /* The stack that a key ends in, with its offset; NULL: none. */
@@ -158,8 +176,7 @@ static void lay_out_maps(struct compile *c)
 			.key_sz = MAX(1, m->key->size),
 			.value_sz = MAX(1, m->val->size),
 			.max_entries = m->max_entries,
-			/* Elements are allocated when they are needed: start-up does not pay for keys that never come. */
-			.flags = m->decl && strstr(m->decl->kind, "lru") ? 0 : BPF_F_NO_PREALLOC,
+			.flags = is_preallocated(m) ? 0 : BPF_F_NO_PREALLOC,
 			.map = m,
 		};
 

@@ -36,6 +36,7 @@ enum fn_flags {
 	FN_ALL_OF_MAP = 1 << 12, /* user space prints or empties the map, however it is kept */
 	FN_TASK = 1 << 13,   /* a member of the current task: read from there by programs that have it, see lower_task() */
 	FN_SMALL = 1 << 14,  /* its value is never negative, nor too large for a signed integer of its size */
+	FN_REMOVES = 1 << 15, /* takes single entries out of its first argument, a map */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

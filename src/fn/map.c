@@ -247,7 +247,7 @@ static void event_zero(struct session *s, const struct rec *rec, const u8 *data,
 }
 
 static const struct fn rows[] = {
-	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT, check_delete, lower_delete },
+	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT | FN_REMOVES, check_delete, lower_delete },
 	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
 	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT, check_find, lower_find },
 	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack", "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },

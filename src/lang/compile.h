@@ -88,6 +88,7 @@ struct map {
 	bool has_key;
 	bool key_known; /* has_key is decided */
 	const struct map_decl *decl;
+	bool is_churned;  /* entries are deleted one by one */
 	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	/* layout, by lower */
