@@ -103,7 +103,8 @@ static u32 hash_type(const struct map *m)
 }
 
 /* Elements are allocated when they are needed: start-up does not pay for keys that never come. But where entries come and go with every other event, as the
- * start times of a latency do, taking one from a list is quicker. (An LRU map has such a list anyway.) */
+ * start times of a latency do, taking one from a list is quicker; and a program that makes many keys in one run may not get the memory for them in time.
+ * (An LRU map has such a list anyway.) */
 static bool is_preallocated(const struct map *m)
 {
 	enum { ELEMENT_HEAD = 48, BYTES_MAX = 8 << 20 };
@@ -111,7 +112,7 @@ static bool is_preallocated(const struct map *m)
 
 	if (m->decl && strstr(m->decl->kind, "lru"))
 		return true;
-	return m->is_churned && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
+	return (m->is_churned || m->is_hurried) && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
 }
 
 /* The stack that a key ends in, with its offset; NULL: none. */

@@ -109,9 +109,21 @@ static const struct type *join_aggs(const struct type *x, const struct type *y)
 	return x->is_signed ? x : y;
 }
 
+/* The kernel keeps memory for four new entries of a map on each CPU, later for some dozens, and gets more by an interrupt of its own. Where a
+ * program itself runs in one, such as in interval, that comes after it has ended. */
+enum { ENTRIES_AT_HAND = 4 };
+
+static void note_write(const struct check *k, struct map *m)
+{
+	if (!k->is_last || k->unit->provider->flags & PROV_SELF)
+		return;
+	m->write_cnt = m->writer == k->unit ? m->write_cnt + 1 : 1;
+	m->writer = k->unit;
+	m->is_hurried |= k->loops || m->write_cnt > ENTRIES_AT_HAND;
+}
+
 bool check_map_value(struct check *k, struct expr *map_expr, const struct type *t, struct span at)
 {
-
 	struct map *m = map_expr->map.map;
 	const struct type *joined;
 
@@ -139,6 +151,7 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 		m->val = joined;
 		k->changed = true;
 	}
+	note_write(k, m);
 	return true;
 }
 

@@ -91,6 +91,9 @@ struct map {
 	bool is_churned;  /* entries are deleted one by one */
 	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
+	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */
+	const struct unit *writer; /* the last one that assigns to it, … */
+	u32 write_cnt;             /* … and in how many places */
 	/* layout, by lower */
 	enum map_storage storage;
 	u32 image_map;  /* hash kinds: index into image.maps */

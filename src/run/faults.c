@@ -68,24 +68,52 @@ bool full_maps_possible(const struct session *s)
 	return false;
 }
 
+/* Keys are deleted and made all the time: nearly full is full. */
+static bool is_full(const struct session *s, const struct map *m)
+{
+	struct map_dump d;
+	bool full;
+
+	if (s->obj->ops->map_read(s->obj, m->image_map, &d))
+		return true;
+	full = d.cnt >= m->max_entries - m->max_entries / 10;
+	map_dump_release(&d);
+	return full;
+}
+
+void full_maps_look(struct session *s)
+{
+	bool is_exact;
+
+	if (!s->lossy) {
+		s->lossy = xrealloc(NULL, s->c->maps.cnt * sizeof(*s->lossy));
+		memset(s->lossy, 0, s->c->maps.cnt * sizeof(*s->lossy));
+	}
+	for (u32 i = 0; i < s->c->maps.cnt; i++) {
+		const struct map *m = s->c->maps.at[i];
+
+		if (s->lossy[i].is_known || !map_lost(m, (const u8 *)s->head, &is_exact))
+			continue;
+		s->lossy[i].is_full = is_full(s, m);
+		s->lossy[i].is_known = true;
+	}
+}
+
 void full_maps_tell(struct session *s)
 {
-	u32 n = s->c->maps.cnt;
-
-	if (!s->full_told) {
-		s->full_told = xrealloc(NULL, n * sizeof(*s->full_told));
-		memset(s->full_told, 0, n * sizeof(*s->full_told));
-	}
-	for (u32 i = 0; i < n; i++) {
+	full_maps_look(s);
+	for (u32 i = 0; i < s->c->maps.cnt; i++) {
 		const struct map *m = s->c->maps.at[i];
 		struct sbuf msg = {};
-		bool is_exact;
 
-		if (s->full_told[i] || !map_lost(m, (const u8 *)s->head, &is_exact))
+		if (s->lossy[i].is_told || !s->lossy[i].is_known)
 			continue;
-		sbuf_printf(&msg, "map %s is full: what does not fit is lost, and counted; raise max_map_keys (it has room for %u keys)", m->name, m->max_entries);
+		if (s->lossy[i].is_full)
+			sbuf_printf(&msg, "map %s is full: what does not fit is lost, and counted; raise max_map_keys (it has room for %u keys)", m->name, m->max_entries);
+		else
+			sbuf_printf(&msg, "map %s gets new keys faster than the kernel has memory for them: what is lost is counted", m->name);
 		out_message(&s->out, DIAG_WARNING, s->c->diag, &m->first_use, sbuf_str(&msg));
 		sbuf_release(&msg);
-		s->full_told[i] = true;
+		s->lossy[i].is_told = true;
 	}
 }

@@ -21,6 +21,8 @@ int session_drain(struct session *s);
 void faults_tell(struct session *s, bool is_end);
 /* Tells of maps that had no room for an update, each once, while it can still be helped. How much was lost is told at the end. */
 void full_maps_tell(struct session *s);
+/* Of maps that lost updates since the last call: finds out why, as long as their keys are there. */
+void full_maps_look(struct session *s);
 bool full_maps_possible(const struct session *s);
 /* Forgets what was counted so far. */
 void faults_reset(struct session *s);

@@ -474,18 +474,17 @@ static void report_losses(struct run *r)
 			(unsigned long long)symbols_lost(s->symbols));
 	if (!s->head)
 		return;
-	vec_for(it, &s->c->maps) {
-		const struct map *m = *it;
+	full_maps_look(s);
+	for (u32 i = 0; i < s->c->maps.cnt; i++) {
+		const struct map *m = s->c->maps.at[i];
 		bool is_exact;
 		u64 lost = map_lost(m, data, &is_exact);
+		const char *cnt = is_exact ? arena_printf(s->c->arena, "%llu update%s", (unsigned long long)lost, lost == 1 ? " was" : "s were") : "updates were";
 
-		if (lost && is_exact)
-			warn_at(r, &m->first_use,
-				"map %s was full: %llu update%s lost; raise max_map_keys (it has room for %u keys)", m->name,
-				(unsigned long long)lost, lost == 1 ? " was" : "s were", m->max_entries);
+		if (lost && s->lossy[i].is_full)
+			warn_at(r, &m->first_use, "map %s was full: %s lost; raise max_map_keys (it has room for %u keys)", m->name, cnt, m->max_entries);
 		else if (lost)
-			warn_at(r, &m->first_use, "map %s was full: updates were lost; raise max_map_keys (it has room for %u keys)",
-				m->name, m->max_entries);
+			warn_at(r, &m->first_use, "map %s got new keys faster than the kernel had memory for them: %s lost", m->name, cnt);
 	}
 	if (s->head->failed_reads && !s->c->warns_more && !s->out.no_warnings)
 		warn_at(r, NULL, "%llu read%s of memory failed: the value%s taken as zero, or as empty; -k shows where", (unsigned long long)s->head->failed_reads,
@@ -513,6 +512,8 @@ static bool finish(struct run *r)
 	bool ok;
 
 	s->ignoring = false;
+	if (s->head)
+		full_maps_look(s); /* `end` may clear them */
 	ok = run_self(r, true);
 	if (!s->out.write_err)
 		session_print_maps(s);
@@ -600,7 +601,7 @@ out:
 	symbols_free(r.s.symbols);
 	vec_free(&r.attached);
 	free(r.s.faults_told);
-	free(r.s.full_told);
+	free(r.s.lossy);
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
 	sbuf_release(&r.s.out.buf);

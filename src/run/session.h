@@ -28,7 +28,11 @@ struct session {
 	struct attach_ctx *attach; /* for what is attached while tracing; NULL: nothing is */
 	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
 	bool *faults_told;       /* for each of the image's faults */
-	bool *full_told;         /* for each map */
+	struct lossy_map {       /* for each map: */
+		bool is_told;    /* that updates were lost, while tracing */
+		bool is_known;   /* why, … */
+		bool is_full;    /* … which is this, or that keys came too fast */
+	} *lossy;
 	struct data_head *head; /* shared with the programs; NULL: the object has none */
 };
 
