@@ -272,7 +272,7 @@ static const struct type *args(struct compile *c, const struct unit *u)
 
 /* ---- code ---- */
 
-static const char regs_known, site_known, nr_known; /* only their addresses matter */
+static const char regs_known, site_known, nr_known, member_known; /* only their addresses matter */
 
 static vreg regs(struct lower *l)
 {
@@ -413,23 +413,35 @@ static u32 stack_skip(const struct unit *u)
 }
 
 /* The low bytes of a register, as the member's type has them. */
-static struct val narrow(struct lower *l, vreg r, const struct type *t)
+static vreg narrow(struct lower *l, vreg r, const struct type *t)
 {
 	if (t->size >= 8 || !t->size)
-		return val_reg(r);
-	return val_reg(ir_ext(&l->b, t->is_signed ? IR_SEXT : IR_ZEXT, r, t->size));
+		return r;
+	return ir_ext(&l->b, t->is_signed ? IR_SEXT : IR_ZEXT, r, t->size);
 }
 
-static struct val syscall_member(struct lower *l, const struct member *m, u32 off)
+static vreg load_member(struct lower *l, u32 off)
 {
 	if (off == OFF_NR)
-		return narrow(l, lower_known(l, &nr_known, 0), m->type);
+		return lower_known(l, &nr_known, 0);
 	if (way_of(l->unit) == WAY_EXIT)
-		return narrow(l, ir_load(&l->b, lower_ctx(l), has_record(l->unit) ? OFF_RESULT : 8, 8), m->type);
+		return ir_load(&l->b, lower_ctx(l), has_record(l->unit) ? OFF_RESULT : 8, 8);
 	BUG_ON(off < OFF_FIRST_ARG || (off - OFF_FIRST_ARG) / 8 >= ARRAY_CNT(abi.sys_arg_off));
 	if (has_record(l->unit))
-		return narrow(l, ir_load(&l->b, lower_ctx(l), off, 8), m->type);
-	return narrow(l, load_reg(l, abi.sys_arg_off[(off - OFF_FIRST_ARG) / 8]), m->type);
+		return ir_load(&l->b, lower_ctx(l), off, 8);
+	return load_reg(l, abi.sys_arg_off[(off - OFF_FIRST_ARG) / 8]);
+}
+
+/* A condition and the body often look at the same one. */
+static struct val syscall_member(struct lower *l, const struct member *m, u32 off)
+{
+	vreg r = lower_known(l, &member_known, off);
+
+	if (!r) {
+		r = narrow(l, load_member(l, off), m->type);
+		lower_know(l, &member_known, off, r);
+	}
+	return val_reg(r);
 }
 
 static struct val lower_arg_member(struct lower *l, const struct member *m, u32 off)
@@ -453,7 +465,7 @@ static struct val lower_arg_member(struct lower *l, const struct member *m, u32 
 	if (off % m->type->size)
 		return val_reg(lower_load(l, (struct mem){ ctx, off, AS_KERNEL }, m->type));
 	v = ir_load(&l->b, ctx, off, m->type->size);
-	return m->type->is_signed ? narrow(l, v, m->type) : val_reg(v);
+	return val_reg(m->type->is_signed ? narrow(l, v, m->type) : v);
 }
 
 /* ---- attaching ---- */
