@@ -134,7 +134,9 @@ static void check_find(struct check *k, struct expr *e)
 		e->type = &type_error;
 		return;
 	}
-	check_var_assign(k, e->call.args[2], a->type, e->span);
+	/* What the map holds may be said further down. */
+	k->saw_unknown |= !a->map.map->val;
+	check_var_assign(k, e->call.args[2], a->map.map->val || k->guesses ? a->type : &type_error, e->span);
 }
 
 static struct val lower_find(struct lower *l, struct expr *e, const struct mem *dst)
