@@ -112,6 +112,11 @@ struct rec {
 	bool is_ctrl;          /* must not get lost */
 };
 
+/* Indexes of the maps that bpf/unwind.h describes; 0: the script has no dw_ustack. */
+struct image_unwind {
+	u32 chunks, procs, files;
+};
+
 struct image {
 	struct compile *compile;
 	vec(struct image_map) maps;
@@ -124,6 +129,7 @@ struct image {
 	u32 max_rec_sz;
 	bool sends_often; /* records come from probes that may be hit often, or from loops */
 	u64 rare_sz;      /* what all others send, each place once, in bytes of the ring */
+	struct image_unwind unwind;
 	bool has_user_addrs; /* values that are named after programs: ustack, usym */
 };
 

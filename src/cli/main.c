@@ -137,6 +137,7 @@ static void describe_machine(const struct cli *cli, struct target *t)
 	t->allow_unsafe = cli->unsafe;
 	t->is_check = cli->check;
 	t->filter_pid = cli->run.pid;
+	t->has_unwind_pids = cli->run.pid || cli->run.cmd || cli->run.unwind_pid_cnt;
 	if (cli->run.child) {
 		t->child_pid = cli->run.child->pid;
 		t->child_exe = cli->run.child->file;

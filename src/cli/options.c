@@ -22,7 +22,6 @@ const u32 option_cnt = ARRAY_CNT(option_table);
 static const struct {
 	const char *name, *hint;
 } elsewhere[] = {
-	{ "dwarf-pid", "it is for dw_ustack, which is not there; ustack follows frame pointers" },
 	{ "emit-elf", "-d bpf prints the programs" },
 	{ "emit-llvm", "LLVM is not used; -d ir prints the intermediate code" },
 	{ "verify-llvm-ir", "LLVM is not used; the intermediate code is verified always" },
@@ -60,13 +59,13 @@ static bool parse_stages(const char *text, u32 *stages)
 	return true;
 }
 
-static bool parse_pid(const char *text, u32 *pid)
+static bool parse_pid(const char *option, const char *text, u32 *pid)
 {
 	char *end, path[64];
 	unsigned long v = strtoul(text, &end, 0);
 
 	if (*end || !*text || v == 0 || v > 0x400000) {
-		fprintf(stderr, "ERROR: -p takes the number of a process, not '%s'\n", text);
+		fprintf(stderr, "ERROR: %s takes the number of a process, not '%s'\n", option, text);
 		return false;
 	}
 	snprintf(path, sizeof(path), "/proc/%lu", v);
@@ -76,6 +75,19 @@ static bool parse_pid(const char *text, u32 *pid)
 	}
 	*pid = v;
 	return true;
+}
+
+static bool take_unwind_pid(struct cli *cli, const char *text)
+{
+	static u32 pids[256];
+	struct session_opts *run = &cli->run;
+
+	if (run->unwind_pid_cnt == ARRAY_CNT(pids)) {
+		fprintf(stderr, "ERROR: --dwarf-pid can be given %u times\n", (u32)ARRAY_CNT(pids));
+		return false;
+	}
+	run->unwind_pids = pids;
+	return parse_pid("--dwarf-pid", text, &pids[run->unwind_pid_cnt]) && ++run->unwind_pid_cnt;
 }
 
 static int usage(const char *msg)
@@ -178,7 +190,9 @@ static int take_option(struct cli *cli, enum option_id id)
 		cli->run.cmd = optarg;
 		return -1;
 	case OPT_PID:
-		return parse_pid(optarg, &cli->run.pid) ? -1 : 1;
+		return parse_pid("-p", optarg, &cli->run.pid) ? -1 : 1;
+	case OPT_DWARF_PID:
+		return take_unwind_pid(cli, optarg) ? -1 : 1;
 	case OPT_OUTPUT:
 		cli->run.output_path = optarg;
 		return -1;

@@ -58,40 +58,16 @@ struct pid_table {
 	u32 slot_bits;
 };
 
-/* The offset of a member of a member …; false if the kernel has none of these names. */
-static bool find(struct type_source *src, const char *name, const char *const path[], u32 *off, const struct type **type)
-{
-	const struct type *t = src->find(src, "struct", name);
-	const struct member *m;
-	u32 at;
-
-	*off = 0;
-	for (; *path; path++) {
-		while (t && t->kind == T_ARRAY)
-			t = t->elem;
-		m = t && t->kind == T_STRUCT ? type_member(t, *path, &at) : NULL;
-		if (!m)
-			return false;
-		*off += at;
-		t = m->type;
-	}
-	if (type)
-		*type = t;
-	return true;
-}
-
-#define PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
 static bool find_table(struct type_source *src, struct pid_table *t)
 {
 	const struct type *slots;
 
-	if (!src || !find(src, "task_struct", PATH("thread_pid"), &t->thread_pid, NULL) ||
-	    !find(src, "task_struct", PATH("pid"), &t->task_pid, NULL) || !find(src, "task_struct", PATH("comm"), &t->task_comm, NULL) ||
-	    !find(src, "task_struct", PATH("pid_links"), &t->task_link, NULL) || !find(src, "pid", PATH("numbers", "ns"), &t->first_ns, NULL) ||
-	    !find(src, "pid", PATH("tasks", "first"), &t->first_task, NULL) ||
-	    !find(src, "pid_namespace", PATH("idr", "idr_rt", "xa_head"), &t->root, NULL) ||
-	    !find(src, "xa_node", PATH("shift"), &t->shift, NULL) || !find(src, "xa_node", PATH("slots"), &t->slots, &slots))
+	if (!src || !type_path(src, "task_struct", TYPE_PATH("thread_pid"), &t->thread_pid, NULL) ||
+	    !type_path(src, "task_struct", TYPE_PATH("pid"), &t->task_pid, NULL) || !type_path(src, "task_struct", TYPE_PATH("comm"), &t->task_comm, NULL) ||
+	    !type_path(src, "task_struct", TYPE_PATH("pid_links"), &t->task_link, NULL) || !type_path(src, "pid", TYPE_PATH("numbers", "ns"), &t->first_ns, NULL) ||
+	    !type_path(src, "pid", TYPE_PATH("tasks", "first"), &t->first_task, NULL) ||
+	    !type_path(src, "pid_namespace", TYPE_PATH("idr", "idr_rt", "xa_head"), &t->root, NULL) ||
+	    !type_path(src, "xa_node", TYPE_PATH("shift"), &t->shift, NULL) || !type_path(src, "xa_node", TYPE_PATH("slots"), &t->slots, &slots))
 		return false;
 	t->slot_bits = slots->kind == T_ARRAY ? __builtin_ctz(slots->cnt) : 0;
 	return t->slot_bits != 0;

@@ -78,6 +78,27 @@ order:
 	e->type = &type_error;
 }
 
+static void check_dw_ustack(struct check *k, struct expr *e)
+{
+	const struct target *t = k->c->target;
+
+	check_stack(k, e, true);
+	if (e->type == &type_error)
+		return;
+	if (e->type->stack_mode == STACK_BUILD_ID) {
+		check_fail(k, e, E_ARG_TYPE, "the stack mode 'build_id' is for ustack");
+		e->type = &type_error;
+	} else if (!abi.ret_on_stack) {
+		check_fail(k, e, E_UNSUPPORTED, "dw_ustack is for x86-64");
+		diag_hint(k->c->diag, "ustack follows frame pointers");
+		e->type = &type_error;
+	} else if (!t->has_unwind_pids && !t->is_check) {
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "dw_ustack needs to know the processes: their tables are read before tracing begins");
+		diag_hint(k->c->diag, "-p PID, -c COMMAND, or --dwarf-pid PID for each, name them; what these start is followed");
+		e->type = &type_error;
+	}
+}
+
 static void check_kstack(struct check *k, struct expr *e)
 {
 	check_stack(k, e, false);
@@ -205,6 +226,22 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	return v;
 }
 
+static struct val lower_dw_ustack(struct lower *l, struct expr *e, const struct mem *dst)
+{
+	struct mem m = dst ? *dst : lower_temp(l, e->type->size, 8);
+	struct val v = val_mem(m);
+	u32 head = type_stack_head(e->type);
+	vreg pid = lower_pid(l), bytes, to;
+
+	l->image->has_user_addrs = true;
+	bytes = lower_unwind(l, e->span, (struct mem){ m.base, m.off + head, m.as }, e->type->cnt);
+	to = lower_addr(l, m);
+	ir_store(&l->b, to, head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, bytes, opnd_imm(3))));
+	ir_store(&l->b, to, 0, 8, opnd_reg(pid));
+	v.len = ir_alu(&l->b, IR_ADD, bytes, opnd_imm(head));
+	return v;
+}
+
 static void check_usym(struct check *k, struct expr *e)
 {
 	e->type = &type_usym;
@@ -302,6 +339,7 @@ static struct val lower_uaddr(struct lower *l, struct expr *e, const struct mem 
 static const struct fn rows[] = {
 	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack", "the kernel's stack: at most limit frames (127), shown in the mode bpftrace, perf or raw", "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
 	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf, raw or build_id", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
+	{ "dw_ustack", "(?word|lit mode, ?word|lit limit) ustack", "the stack of a program that has no frame pointers, as its tables for unwinding tell it: like ustack; for the processes that -p, -c and --dwarf-pid name", "profile:hz:99 { @[dw_ustack(perf, 20), comm] = count() }", FN_WORD, check_dw_ustack, lower_dw_ustack },
 	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program", "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
 	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file", "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
 };

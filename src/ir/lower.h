@@ -100,6 +100,7 @@ struct lower {
 	struct fn_call *fn;    /* the innermost function whose call is being lowered */
 	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
+	vec(struct lower_walk *) walks; /* ir/lower_unwind.c */
 };
 
 /* Expressions. */
@@ -254,6 +255,19 @@ void lower_unroll(struct lower *l, struct stmt *s);
 void lower_for(struct lower *l, struct stmt *s);
 /* In the body of a loop: has e computed before the outermost one begins, once, by this function. */
 struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst));
+/* A loop that functions of the language have inside: what is lowered between begin and end is its body, a function that returns 0 for another round
+ * and 1 for the end. It reaches nothing but the scratch area. */
+struct lower_body {
+	struct around around;
+};
+void lower_body_begin(struct lower *l, struct lower_body *body, vreg *args, u32 arg_cnt);
+vreg lower_body_frame(struct lower *l); /* what a helper hands to it as its last argument */
+const struct ir_func *lower_body_end(struct lower *l);
+/* depth: how many functions the body is, itself and those that it has called back. */
+void lower_body_loop(struct lower *l, struct opnd rounds, const struct ir_func *body, u32 depth);
+/* The user stack of the thread at hand, found by tables: at most limit addresses to `to`, zeroes behind them. Returns how many bytes they take. What
+ * goes wrong is counted for the place. */
+vreg lower_unwind(struct lower *l, struct span at, struct mem to, u32 limit);
 /* Once, when all code is there. */
 void lower_loops_end(struct lower *l);
 /* A function that for_each_map_elem() calls for nothing: its result is the number of elements. */

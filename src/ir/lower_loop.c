@@ -182,24 +182,24 @@ static vreg frame_addr(struct lower *l)
 }
 
 /* The kernel follows calls eight functions deep. */
-static void check_depth(struct lower *l)
+static void check_depth(struct lower *l, u32 more)
 {
-	u32 depth = 2;
+	u32 depth = 1 + more;
 
 	for (const struct around *a = l->around; a; a = a->up)
 		depth++;
-	if (depth != FRAMES_MAX + 1)
+	if (depth <= FRAMES_MAX || depth > FRAMES_MAX + more) /* once: not again in the loops inside */
 		return;
 	diag_error(l->c->diag, l->b.span, E_TOO_BIG, "this is inside of too many loops");
-	diag_hint(l->c->diag, "%d inside of each other are the most that the kernel allows", FRAMES_MAX - 1);
+	diag_hint(l->c->diag, "%d inside of each other are the most that the kernel allows%s", FRAMES_MAX - 1,
+		  more > 1 ? ", and this takes two of them" : "");
 }
 
 /* From here on code goes into a function of its own. */
-static void begin_body(struct lower *l, struct around *a, vreg *args, u32 arg_cnt)
+static void enter_body(struct lower *l, struct around *a, vreg *args, u32 arg_cnt)
 {
 	struct ir_func *f = ir_sub_new(l->b.f->main);
 
-	check_depth(l);
 	*a = (struct around){ .up = l->around, .b = l->b, .ctx = l->ctx, .scratch = l->scratch, .frame = l->frame, .leave = l->leave,
 			      .leave_plain = l->leave_plain, .loop_next = l->loop_next, .loop_end = l->loop_end, .known_first = l->known_first,
 			      .clock = f->main->clock, .leaves = l->leaves };
@@ -216,6 +216,12 @@ static void begin_body(struct lower *l, struct around *a, vreg *args, u32 arg_cn
 	l->leave = l->leave_plain = ir_block_new(f);
 	l->loop_next = ir_block_new(f);
 	l->loop_end = ir_block_new(f);
+}
+
+static void begin_body(struct lower *l, struct around *a, vreg *args, u32 arg_cnt)
+{
+	check_depth(l, 1);
+	enter_body(l, a, args, arg_cnt);
 }
 
 /* Returns the function, and the ways out of it in *leaves. */
@@ -285,11 +291,36 @@ static void call_loop(struct lower *l, struct opnd rounds, const struct ir_func 
 	follow_leaves(l, leaves);
 }
 
+void lower_body_begin(struct lower *l, struct lower_body *body, vreg *args, u32 arg_cnt)
+{
+	enter_body(l, &body->around, args, arg_cnt);
+}
+
+vreg lower_body_frame(struct lower *l)
+{
+	return frame_addr(l);
+}
+
+const struct ir_func *lower_body_end(struct lower *l)
+{
+	u64 leaves;
+	const struct ir_func *f = end_body(l, &leaves);
+
+	BUG_ON(leaves);
+	return f;
+}
+
+void lower_body_loop(struct lower *l, struct opnd rounds, const struct ir_func *body, u32 depth)
+{
+	check_depth(l, depth);
+	call_loop(l, rounds, body, 0);
+}
+
 struct ir_func *lower_counter(struct lower *l)
 {
 	struct ir_build b = { .f = ir_sub_new(l->b.f->main), .span = l->b.span };
 
-	check_depth(l);
+	check_depth(l, 1);
 	ir_place(&b, ir_block_new(b.f));
 	ir_ret(&b, opnd_imm(0));
 	return b.f;

@@ -279,9 +279,9 @@ static bool try_constant(struct check *k, struct expr *e)
 	return true;
 }
 
-/* Names of other versions of the language that are not there. why: what is said instead of "Unknown …". */
-static const struct absent {
-	const char *name, *hint, *why;
+/* Names of other versions of the language that are not there, and what to use. */
+static const struct {
+	const char *name, *hint;
 } absent_names[] = {
 	{ "stack", "kstack or ustack" },
 	{ "printk", "debugf()" },
@@ -290,15 +290,13 @@ static const struct absent {
 	{ "htons", "bswap() swaps the bytes of a number, by its size" },
 	{ "ntohl", "bswap() swaps the bytes of a number, by its size" },
 	{ "htonl", "bswap() swaps the bytes of a number, by its size" },
-	{ "dw_ustack", "ustack follows frame pointers: build what is traced with -fno-omit-frame-pointer",
-	  "dw_ustack is not supported: stacks are not unwound by debug information" },
 };
 
-static const struct absent *find_absent(const char *name)
+static const char *absent_hint(const char *name)
 {
 	for (u32 i = 0; i < ARRAY_CNT(absent_names); i++)
 		if (str_eq(name, absent_names[i].name))
-			return &absent_names[i];
+			return absent_names[i].hint;
 	return NULL;
 }
 
@@ -309,22 +307,19 @@ static bool is_in_capitals(const char *name)
 
 static void unknown_name(struct check *k, struct expr *e)
 {
-	const struct absent *absent = find_absent(e->call.name);
-	const char *names[512], *near;
+	const char *names[512], *near, *hint = absent_hint(e->call.name);
 	u32 cnt = 0;
 
 	for (u32 i = 0; fn_at(i) && cnt < ARRAY_CNT(names); i++)
 		if (e->call.has_parens || (fn_at(i)->flags & FN_WORD))
 			names[cnt++] = fn_at(i)->name;
 	near = nearest_name(e->call.name, names, cnt);
-	if (absent && absent->why)
-		check_fail(k, e, E_UNSUPPORTED, "%s", absent->why);
-	else if (e->call.has_parens)
+	if (e->call.has_parens)
 		check_fail(k, e, E_UNKNOWN_FUNCTION, "Unknown function: '%s'", e->call.name);
 	else
 		check_fail(k, e, E_UNKNOWN_IDENTIFIER, "Unknown identifier: '%s'", e->call.name);
-	if (absent)
-		diag_hint(k->c->diag, "%s", absent->hint);
+	if (hint)
+		diag_hint(k->c->diag, "%s", hint);
 	else if (near)
 		diag_hint(k->c->diag, "did you mean '%s'?", near);
 	else if (e->call.has_parens)
@@ -352,10 +347,7 @@ void check_call(struct check *k, struct expr *e)
 		return;
 	}
 	if (!fn) {
-		const struct absent *absent = find_absent(e->call.name);
-
-		/* Words that only a function would know are no arguments of one that is not there. */
-		for (u32 i = 0; i < e->call.arg_cnt && !(absent && absent->why); i++)
+		for (u32 i = 0; i < e->call.arg_cnt; i++)
 			check_expr(k, e->call.args[i]);
 		if (!try_constant(k, e))
 			unknown_name(k, e);

@@ -46,6 +46,7 @@ struct target {
 	u32 filter_pid;           /* -p, else 0 */
 	u32 child_pid;            /* -c, else 0 */
 	const char *child_exe;    /* -c: the file that will be run, else NULL */
+	bool has_unwind_pids;     /* there are processes whose stacks dw_ustack can unwind: -p, -c, --dwarf-pid */
 	bool allow_unsafe;        /* --unsafe */
 	bool is_check;            /* --check: what this system does not tell is taken as written */
 };

@@ -285,6 +285,27 @@ const struct member *type_member(const struct type *t, const char *name, u32 *of
 	return NULL;
 }
 
+bool type_path(struct type_source *src, const char *name, const char *const path[], u32 *off, const struct type **type)
+{
+	const struct type *t = src->find(src, "struct", name);
+	const struct member *m;
+	u32 at;
+
+	*off = 0;
+	for (; *path; path++) {
+		while (t && t->kind == T_ARRAY)
+			t = t->elem;
+		m = t && t->kind == T_STRUCT ? type_member(t, *path, &at) : NULL;
+		if (!m)
+			return false;
+		*off += at;
+		t = m->type;
+	}
+	if (type)
+		*type = t;
+	return true;
+}
+
 const struct member *type_tuple_member(const struct type *t, const struct type *other, u32 i)
 {
 	const char *name = other->members[i].name;

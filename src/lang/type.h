@@ -175,6 +175,10 @@ bool type_equal(const struct type *a, const struct type *b);
 const struct type *type_complete(const struct type *t);
 /* The member called `name`, looking into anonymous ones; *off is its offset from the outermost struct. NULL if none. */
 const struct member *type_member(const struct type *t, const char *name, u32 *off);
+/* The offset of a member of a member … of the struct called `name`, and its type (NULL: not wanted). Of arrays the first element is meant. False if there is
+ * none of these names. */
+bool type_path(struct type_source *src, const char *name, const char *const path[], u32 *off, const struct type **type);
+#define TYPE_PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
 /* The member of tuple t that goes with member i of another tuple: that of its name in a record, else the one at its place. NULL if none. */
 const struct member *type_tuple_member(const struct type *t, const struct type *other, u32 i);
 /* Whether the first member that is at `off`, as deep as there are any, is just as large as t, and a pointer to the same struct if t is

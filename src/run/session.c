@@ -20,6 +20,7 @@
 #include "run/mapread.h"
 #include "run/suite.h"
 #include "run/symbols.h"
+#include "run/unwind.h"
 
 #define OUT_BUF_SZ (64 << 10)
 #define PROGRESS_AFTER_NS 1000000000ull
@@ -371,6 +372,40 @@ static bool read_iters(struct run *r)
 	return ok;
 }
 
+/* Tables of dw_ustack, for the processes that were named. */
+static bool start_unwinding(struct run *r)
+{
+	const struct session_opts *o = r->opts;
+	struct unwind *u = r->s.unwind = unwind_new(&r->s);
+	const char *last = NULL;
+
+	if (!u)
+		return true;
+	if (!symbols_tell(r->s.symbols, u))
+		warn_at(r, NULL, "the kernel does not tell what programs map: dw_ustack knows only what was mapped when tracing began");
+	for (u32 i = 0; i < o->unwind_pid_cnt + 1; i++) {
+		u32 pid = i ? o->unwind_pids[i - 1] : o->pid;
+		int err = pid ? unwind_add(u, pid) : 0;
+
+		if (err) {
+			fail(r, "cannot read what process %u has mapped: %s", pid, strerror(-err));
+			return false;
+		}
+	}
+	if (o->child) {
+		unwind_prepare(u, o->child->file);
+		unwind_expect(u, (u32)o->child->pid);
+	}
+	/* What is probed will be on stacks, whoever runs it. */
+	vec_for(site, &r->s.c->sites) {
+		if (!(site->provider->flags & PROV_USER_FILE) || !site->target || (last && str_eq(last, site->target)))
+			continue;
+		last = site->target;
+		unwind_prepare(u, last);
+	}
+	return true;
+}
+
 /* Loading, attaching and detaching is all there is to a dry run. */
 static bool trace(struct run *r)
 {
@@ -389,7 +424,7 @@ static bool trace(struct run *r)
 	}
 	if (!r->opts->dry_run && !run_self(r, false))
 		return false;
-	if (!attach_all(r, &cnt))
+	if (!start_unwinding(r) || !attach_all(r, &cnt))
 		return false;
 	if (r->opts->dry_run)
 		return true;
@@ -599,6 +634,7 @@ out:
 	if (r.pid_fd >= 0)
 		close(r.pid_fd);
 	symbols_free(r.s.symbols);
+	unwind_free(r.s.unwind);
 	vec_free(&r.attached);
 	free(r.s.faults_told);
 	free(r.s.lossy);

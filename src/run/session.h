@@ -8,6 +8,7 @@
 struct attach_ctx;
 struct child;
 struct symbols;
+struct unwind;
 
 struct session {
 	struct compile *c;
@@ -27,6 +28,7 @@ struct session {
 	bool flushes;      /* -B line: output is flushed after each batch of events */
 	struct attach_ctx *attach; /* for what is attached while tracing; NULL: nothing is */
 	struct symbols *symbols; /* names of user addresses; NULL: the script has none */
+	struct unwind *unwind;   /* tables of dw_ustack; NULL: the script has none */
 	bool *faults_told;       /* for each of the image's faults */
 	struct lossy_map {       /* for each map: */
 		bool is_told;    /* that updates were lost, while tracing */
@@ -47,6 +49,8 @@ struct session_opts {
 	const char *cmd;          /* -c */
 	u32 pid;                  /* -p */
 	struct child *child;      /* started, waiting; NULL */
+	const u32 *unwind_pids;   /* --dwarf-pid */
+	u32 unwind_pid_cnt;
 	bool colour;              /* messages on stderr are coloured */
 	bool no_warnings;         /* no run-time warnings; what was lost is told nevertheless */
 	struct naming naming;     /* how addresses are named: ksym, usym, self; the rest is filled in */

@@ -6,6 +6,7 @@
 
 #include "kern/taskmaps.h"
 #include "run/loop.h"
+#include "run/unwind.h"
 #include "sym/demangle.h"
 #include "sym/dwarf.h"
 #include "sym/user.h"
@@ -18,6 +19,7 @@ struct symbols {
 	bool demangle;
 	DIR *proc; /* being read: processes that lived at the start */
 	u64 updated_ns;
+	struct unwind *unwind;  /* is told, too; NULL: nobody */
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
 
@@ -47,15 +49,22 @@ void symbols_free(struct symbols *s)
 static void on_mmap(void *arg, const struct task_mmap *m, u64 ns)
 {
 	bool is_anon = !strcmp(m->path, "//anon");
+	struct symbols *s = arg;
 
-	usyms_add(arg,
+	if (s->unwind)
+		unwind_mapped(s->unwind, m->pid);
+	usyms_add(s->user,
 		  m->pid, &(struct proc_map){ .start = m->start, .end = m->start + m->len, .off = m->off, .ino = m->ino, .dev = m->dev, .is_exec = true,
 				      .path = is_anon ? "" : m->path, .path_len = is_anon ? 0 : strlen(m->path) }, ns);
 }
 
 static void on_fork(void *arg, u32 pid, u32 parent, u64 ns)
 {
-	usyms_fork(arg, pid, parent, ns);
+	struct symbols *s = arg;
+
+	if (s->unwind)
+		unwind_forked(s->unwind, pid, parent);
+	usyms_fork(s->user, pid, parent, ns);
 }
 
 int symbols_fd(const struct symbols *s, int *timeout)
@@ -66,7 +75,7 @@ int symbols_fd(const struct symbols *s, int *timeout)
 		return -1;
 	/* Notices come at once, but where programs start by the hundred they are taken together. */
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (now - s->updated_ns >= REST_NS)
+	if (now - s->updated_ns >= REST_NS || s->unwind)
 		return taskmaps_fd(s->watch);
 	if (*timeout < 0 || *timeout > (int)(REST_NS / 1000000))
 		*timeout = (int)(REST_NS / 1000000);
@@ -84,8 +93,16 @@ void symbols_update(struct symbols *s)
 
 	if (!s || !s->watch)
 		return;
-	taskmaps_drain(s->watch, &ops, s->user);
+	taskmaps_drain(s->watch, &ops, s);
+	if (s->unwind)
+		unwind_refresh(s->unwind);
 	s->updated_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+bool symbols_tell(struct symbols *s, struct unwind *u)
+{
+	s->unwind = u;
+	return s->watch;
 }
 
 void symbols_remember(struct symbols *s, u32 pid)

@@ -18,5 +18,8 @@ bool symbols_go_on(struct symbols *s);
  * called when the descriptor is readable, and now and then. */
 int symbols_fd(const struct symbols *s, int *timeout);
 void symbols_update(struct symbols *s);
+/* From now on, u is told what processes map. False: the kernel does not tell us either. */
+struct unwind;
+bool symbols_tell(struct symbols *s, struct unwind *u);
 /* Notices of the kernel that got lost: names of some processes may be missing. */
 u64 symbols_lost(const struct symbols *s);

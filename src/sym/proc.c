@@ -1,8 +1,13 @@
 #include "sym/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
 
@@ -104,4 +109,55 @@ u32 proc_inner_pid(u32 pid)
 	}
 	free(text);
 	return inner;
+}
+
+/* A file that has the inode: file systems that lie over others show the same inode, but not the same device. */
+static bool is_same(int fd, u64 ino)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (!ino || (u32)st.st_ino == (u32)ino);
+}
+
+int proc_mapped_fd(u32 pid, u64 start, u64 end, const char *path, u64 ino)
+{
+	char *ways[] = {
+		xasprintf("/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end),
+		xasprintf("/proc/%u/root%s", pid, path),
+		xstrdup(path),
+	};
+	int fd = -1;
+
+	for (u32 i = 0; i < ARRAY_CNT(ways); i++) {
+		if (fd < 0) {
+			fd = open(ways[i], O_PATH | O_CLOEXEC);
+			if (fd >= 0 && !is_same(fd, ino)) {
+				close(fd);
+				fd = -1;
+			}
+		}
+		free(ways[i]);
+	}
+	return fd;
+}
+
+int proc_vdso_fd(void)
+{
+	unsigned long base = getauxval(AT_SYSINFO_EHDR), start = 0, end = 0;
+	char *text, *line;
+	int fd = -1;
+
+	if (!base || io_read_file("/proc/self/maps", &text, NULL))
+		return -1;
+	line = strstr(text, "[vdso]");
+	while (line && line > text && line[-1] != '\n')
+		line--;
+	if (line && sscanf(line, "%lx-%lx", &start, &end) == 2 && start == base)
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd >= 0 && io_write_all(fd, (void *)base, end - start)) {
+		close(fd);
+		fd = -1;
+	}
+	free(text);
+	return fd;
 }

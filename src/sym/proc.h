@@ -20,3 +20,9 @@ typedef void (*proc_map_fn)(void *arg, const struct proc_map *m);
 int proc_maps_each(u32 pid, proc_map_fn fn, void *arg);
 /* The process's ID in its own PID namespace; pid itself if that is unknown. */
 u32 proc_inner_pid(u32 pid);
+
+/* The file that a mapping is of: itself, even if it has no name any more; by its name in the process's file system; in ours. A descriptor that only
+ * refers to it (O_PATH), or -1. */
+int proc_mapped_fd(u32 pid, u64 start, u64 end, const char *path, u64 ino);
+/* The image of the vdso, as a file: it is the same in every process. -1: there is none. */
+int proc_vdso_fd(void);

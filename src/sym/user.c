@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,43 +132,12 @@ static u32 proc_add(struct usyms *u, u32 pid, u64 ns)
 	return *head;
 }
 
-/* A file that has the inode: file systems that lie over others show the same inode, but not the same device. */
-static bool is_same(int fd, u64 ino)
-{
-	struct stat st;
-
-	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (!ino || (u32)st.st_ino == (u32)ino);
-}
-
-/* The file that a mapping is of: itself, even if it has no name any more; by its name in the process's file system; in ours. */
-static int mapped_fd(u32 pid, u64 start, u64 end, const char *path, u64 ino)
-{
-	char *ways[] = {
-		xasprintf("/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end),
-		xasprintf("/proc/%u/root%s", pid, path),
-		xstrdup(path),
-	};
-	int fd = -1;
-
-	for (u32 i = 0; i < ARRAY_CNT(ways); i++) {
-		if (fd < 0) {
-			fd = open(ways[i], O_PATH | O_CLOEXEC);
-			if (fd >= 0 && !is_same(fd, ino)) {
-				close(fd);
-				fd = -1;
-			}
-		}
-		free(ways[i]);
-	}
-	return fd;
-}
-
 /* Programs and libraries of containers go with their last process, others may be replaced: files are opened when they are first heard of. */
 static void hold(struct usyms *u, struct file *f, u32 pid, const struct proc_map *m)
 {
 	if (u->held >= HELD_MAX || *f->path != '/' || str_starts(f->path, "//"))
 		return;
-	f->fd = mapped_fd(pid, m->start, m->end, f->path, f->ino);
+	f->fd = proc_mapped_fd(pid, m->start, m->end, f->path, f->ino);
 	u->held += f->fd >= 0;
 }
 
@@ -294,32 +261,18 @@ void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns)
 
 /* ---- files ---- */
 
-/* The image of the vdso, as a file: it is the same in every process. */
 static struct sym_elf *open_vdso(void)
 {
-	unsigned long base = getauxval(AT_SYSINFO_EHDR);
 	struct sym_elf *elf = NULL;
-	char *text, *line, path[64];
-	int fd;
+	int fd = proc_vdso_fd();
+	char path[64];
 
-	if (!base || io_read_file("/proc/self/maps", &text, NULL))
+	if (fd < 0)
 		return NULL;
-	line = strstr(text, "[vdso]");
-	while (line && line > text && line[-1] != '\n')
-		line--;
-	if (line) {
-		unsigned long start = 0, end = 0;
-
-		fd = memfd_create("vdso", MFD_CLOEXEC);
-		if (fd >= 0 && sscanf(line, "%lx-%lx", &start, &end) == 2 && start == base && !io_write_all(fd, (void *)base, end - start)) {
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-			if (sym_elf_open(path, &elf))
-				elf = NULL;
-		}
-		if (fd >= 0)
-			close(fd);
-	}
-	free(text);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (sym_elf_open(path, &elf))
+		elf = NULL;
+	close(fd);
 	return elf;
 }
 
@@ -336,7 +289,7 @@ static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping 
 		return f->elf = open_vdso();
 	if (*f->path != '/' || str_starts(f->path, "//"))
 		return NULL;
-	fd = f->fd >= 0 ? f->fd : mapped_fd(pid, m->start, m->end, f->path, f->ino);
+	fd = f->fd >= 0 ? f->fd : proc_mapped_fd(pid, m->start, m->end, f->path, f->ino);
 	if (fd < 0)
 		return NULL;
 	path = xasprintf("/proc/self/fd/%d", fd);

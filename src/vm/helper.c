@@ -403,6 +403,20 @@ static u64 h_get_current_task(struct vm_run *r, const u64 a[5])
 	return r->vm->env.task;
 }
 
+static u64 h_task_pt_regs(struct vm_run *r, const u64 a[5])
+{
+	(void)a;
+	return r->vm->env.regs;
+}
+
+/* There is no process behind a run that could have mappings. */
+static u64 h_find_vma(struct vm_run *r, const u64 a[5])
+{
+	(void)r;
+	(void)a;
+	return ERR(-ENOENT);
+}
+
 static u64 h_get_current_cgroup_id(struct vm_run *r, const u64 a[5])
 {
 	(void)a;
@@ -590,6 +604,8 @@ static const struct {
 	ROW(get_current_comm, 2),
 	ROW(get_current_task, 0),
 	[HELPER_get_current_task_btf] = { h_get_current_task, 0 },
+	ROW(task_pt_regs, 1),
+	ROW(find_vma, 5),
 	ROW(get_current_cgroup_id, 0),
 	ROW(get_ns_current_pid_tgid, 4),
 	ROW(get_attach_cookie, 1),

@@ -39,6 +39,7 @@ struct vm_env {
 	u64 rand;                    /* state of the generator; 0: real random numbers */
 	u64 cgroup_id;
 	u64 task;                   /* "address" of the current task; vm_region_add() can put something there */
+	u64 regs;                   /* address of its struct pt_regs, for task_pt_regs(); 0: none */
 	u64 cookie;                 /* get_attach_cookie() */
 	u64 func_ip;                /* get_func_ip() */
 	const u64 *kstack, *ustack; /* for get_stack(), innermost first; none: it fails */

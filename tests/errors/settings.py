@@ -34,7 +34,7 @@ PROGRAM = ["-e", "begin { print(7); }"]
 OPTIONS = [
     (["-e", "begin { print(1); }", "-e", "begin { print(7); }"], "7", "-e"), (["-l", "tracepoint:sched:sched_switch"], "tracepoint:sched:sched_switch", "-l"),
     (["--list", "-v", "tracepoint:sched:sched_switch"], "    pid_t next_pid", "--list -v"), (["-c", "true"], "7", "-c --cmd"), (["--cmd", "true"], "7", ""),
-    (["-p", "SELF"], "7", "-p"), (["--pid", "SELF"], "7", "--pid"), (["-o", "/dev/stdout"], "7", "-o"), (["--output", "/dev/stdout"], "7", "--output"),
+    (["-p", "SELF"], "7", "-p"), (["--pid", "SELF"], "7", "--pid"), (["--dwarf-pid", "SELF"], "7", "--dwarf-pid"), (["-o", "/dev/stdout"], "7", "-o"), (["--output", "/dev/stdout"], "7", "--output"),
     (["-f", "json"], '{"type": "value", "data": 7}', "-f"), (["--format", "text"], "7", "--format"), (["-B", "line"], "7", "-B"), (["-B", "full"], "7", ""), (["-B", "none"], "7", ""),
     (["-q"], "7", "-q"), (["--quiet"], "7", "--quiet"), (["-v"], "7", "-v"), (["--verbose"], "7", "--verbose"), (["--debuginfo", "/usr/lib/debug:+.debug"], "7", "--debuginfo"),
     (["-I", "/tmp", "-I", "/usr"], "7", "-I"), (["--include", "stdio.h"], "7", "--include"), (["--btf=%(btf)s"], "7", "--btf"), (["--unsafe"], "7", "--unsafe"),
