@@ -26,9 +26,13 @@ static void check_ntop(struct check *k, struct expr *e)
 		return;
 	}
 	if (!is_int && array_size(a->type) != 4 && array_size(a->type) != 16) {
-		check_fail(k, a, E_ARG_TYPE, "ntop() takes an integer, or an array of 4 or 16 bytes (%s provided)", type_str(check_arena(k), a->type));
-		if (a->type->kind == T_POINTER)
+		const struct type *t = a->type;
+
+		check_fail(k, a, E_ARG_TYPE, "ntop() takes an integer, or an array of 4 or 16 bytes (%s provided)", type_str(check_arena(k), t));
+		if (t->kind == T_POINTER)
 			diag_hint(k->c->diag, "read what it points to: *(uint8[16] *)…, or a field of a struct");
+		else if (t->kind == T_STRUCT)
+			diag_hint(k->c->diag, "the address is a field of it: .in6_u.u6_addr8 of a struct in6_addr, .s_addr of a struct in_addr");
 		e->type = &type_error;
 	}
 }
