@@ -30,6 +30,7 @@ struct interval {
 	u32 weight;     /* uses and definitions */
 	bool is_fresh;  /* made for a spilled value: must not be spilled itself */
 	vreg same_as;   /* wants the register of this one */
+	vreg becomes;   /* is the left side of this one, last of all */
 };
 
 struct alloc {
@@ -141,6 +142,8 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		/* … and the other way round: what is moved wants to be computed where it goes. */
 		if (i->op == IR_MOV && !al->iv[i->a].same_as)
 			al->iv[i->a].same_as = i->d;
+		if (is_two_address(i->op) && !al->iv[i->a].becomes)
+			al->iv[i->a].becomes = i->d;
 		if (i->op == IR_FETCH_ADD)
 			d->same_as = i->b.r;
 		if (i->op == IR_CALL || i->op == IR_CMPXCHG)
@@ -314,7 +317,7 @@ static u64 spill_cost(const struct interval *iv)
 
 static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 {
-	const struct interval *like = iv->same_as ? &al->iv[iv->same_as] : NULL;
+	const struct interval *like = iv->same_as ? &al->iv[iv->same_as] : NULL, *next = iv->becomes ? &al->iv[iv->becomes] : NULL;
 
 	if (!free)
 		return NO_REG;
@@ -322,6 +325,9 @@ static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 		return iv->hint;
 	if (like && like->reg != NO_REG && (free >> like->reg & 1))
 		return like->reg;
+	/* What it becomes has no register yet, but cannot have every one: if that lives across a call, this had better be where that can be. */
+	if (next && next->reg == NO_REG && iv->end < next->start && (free & ~next->forbidden))
+		free &= ~next->forbidden;
 	/* r1–r5 from the top down: the low ones are wanted as arguments soonest. r0 last among them: results arrive there. */
 	for (int r = 5; r >= 1; r--)
 		if (free >> r & 1)
