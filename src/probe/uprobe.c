@@ -443,6 +443,36 @@ static void expand_address(struct search *s, u64 addr)
 		add(s, f ? f->name : NULL, shown, addr, f ? addr - f->addr : 0);
 }
 
+/* Functions move: those of libpthread are in libc since glibc 2.34. Of the libraries that the file needs, the one beside it that has the
+ * function; NULL: none. */
+static const char *library_with(struct search *s, const char *func)
+{
+	struct objfile *o = sym_elf_file(s->elf);
+	struct bytes dynamic = objfile_section_named(o, ".dynamic"), names = objfile_section_named(o, ".dynstr");
+	const char *slash = strrchr(s->file->path, '/');
+	int dir_len = slash ? (int)(slash - s->file->path) : 0;
+	Elf64_Dyn d;
+
+	for (size_t off = 0; slash && off + sizeof(d) <= dynamic.len; off += sizeof(d)) {
+		const char *name, *path;
+		struct sym_elf *library;
+		bool has_it;
+
+		memcpy(&d, dynamic.at + off, sizeof(d));
+		name = d.d_tag == DT_NEEDED ? bytes_str(names, d.d_un.d_val) : NULL;
+		if (!name)
+			continue;
+		path = arena_printf(s->sink->arena, "%.*s/%s", dir_len, s->file->path, name);
+		if (sym_elf_open(path, &library))
+			continue;
+		has_it = sym_elf_find(library, func);
+		sym_elf_free(library);
+		if (has_it)
+			return path;
+	}
+	return NULL;
+}
+
 static void expand_name(struct search *s)
 {
 	const struct sym_func *f;
@@ -458,7 +488,11 @@ static void expand_name(struct search *s)
 		}
 		f = sym_elf_find(s->elf, name);
 		if (!f) {
-			near = sym_elf_nearest(s->elf, name);
+			const char *library = library_with(s, name);
+
+			near = library ? NULL : sym_elf_nearest(s->elf, name);
+			if (library)
+				s->sink->hint = arena_printf(s->sink->arena, "did you mean %s:%s:%s? This file needs that one", s->p->name, library, s->w->func);
 			if (near)
 				did_you_mean(s, near);
 			else
