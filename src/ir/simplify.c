@@ -382,10 +382,84 @@ static struct ir_block *final_target(struct ir_block *b)
 	return b;
 }
 
+/* The constant that a register has at the end of a block which sets it there; NULL: it is none. */
+static struct ir_insn *last_constant(struct ir_block *b, vreg v)
+{
+	for (u32 k = b->insns.cnt; k-- > 0;)
+		if (b->insns.at[k].d == v)
+			return b->insns.at[k].op == IR_IMM ? &b->insns.at[k] : NULL;
+	return NULL;
+}
+
+static bool is_live_out(const struct ir_func *f, const struct ir_block *b, vreg v)
+{
+	for (u32 w = 0; w < f->live_words; w++)
+		for (u64 bits = b->live_out[w]; bits; bits &= bits - 1)
+			if (f->live_vregs[64 * w + __builtin_ctzll(bits)] == v)
+				return true;
+	return false;
+}
+
+/* Takes an instruction out of its block if nobody reads what it sets. */
+static void drop_unread(const struct ir_func *f, struct ir_block *b, const struct ir_insn *i)
+{
+	u32 at = i - b->insns.at;
+
+	if (is_live_out(f, b, i->d))
+		return;
+	for (u32 k = at + 1; k < b->insns.cnt; k++) {
+		vreg uses[8];
+		u32 n = ir_uses(&b->insns.at[k], uses);
+
+		for (u32 u = 0; u < n; u++)
+			if (uses[u] == i->d)
+				return;
+	}
+	for (u32 k = at + 1; k < b->insns.cnt; k++)
+		b->insns.at[k - 1] = b->insns.at[k];
+	b->insns.cnt--;
+}
+
+/* A block that sets a register to a constant and jumps to a test of it goes where the test would: /@start[tid]/ is 0 where there is no such entry, and that is
+ * known before it is asked. The constant goes, too, if the test was all it was for. */
+static void skip_known_tests(struct ir_func *f)
+{
+	struct ir_insn **decided = arena_alloc(f->arena, f->blocks.cnt * sizeof(*decided));
+	bool any = false;
+
+	vec_for(pb, &f->blocks) {
+		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
+		const struct ir_insn *test = end->op == IR_JMP ? &end->yes->insns.at[0] : NULL;
+
+		if (scratch_mark(*pb)) /* jumps out of the middle, which liveness does not see */
+			return;
+		if (!test || test->op != IR_BR || !test->b.is_imm)
+			continue;
+		decided[(*pb)->id] = last_constant(*pb, test->a);
+		any |= decided[(*pb)->id] != NULL;
+	}
+	if (!any)
+		return;
+	vec_for(pb, &f->blocks) {
+		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
+		const struct ir_insn *is = decided[(*pb)->id], *test;
+
+		if (!is)
+			continue;
+		test = &end->yes->insns.at[0];
+		end->yes = fold_cond(test->cond, is->imm, test->b.imm) ? test->yes : test->no;
+	}
+	ir_liveness(f);
+	vec_for(pb, &f->blocks)
+		if (decided[(*pb)->id])
+			drop_unread(f, *pb, decided[(*pb)->id]);
+}
+
 static void thread_jumps(struct ir_func *f)
 {
 	u32 *preds = arena_alloc(f->arena, f->blocks.cnt * sizeof(*preds));
 
+	skip_known_tests(f);
 	vec_for(pb, &f->blocks) {
 		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
 
