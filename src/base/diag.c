@@ -262,10 +262,22 @@ static bool is_namesake(const char *name, const char *other)
 	return !strncmp(name, other, len) && (!other[len] || other[len] == '.') && !strstr(other, ".cold");
 }
 
+/* What was split or wrapped got a word behind its name: __kmalloc became __kmalloc_noprof, tcp_drop tcp_drop_reason. The shortest such name. */
+static const char *longer_name(const char *name, const char *const *names, u32 cnt)
+{
+	size_t len = strlen(name);
+	const char *found = NULL;
+
+	for (u32 i = 0; i < cnt; i++)
+		if (!strncmp(name, names[i], len) && names[i][len] == '_' && (!found || strlen(names[i]) < strlen(found)))
+			found = names[i];
+	return found;
+}
+
 const char *nearest_name(const char *name, const char *const *names, u32 cnt)
 {
 	u32 limit = MAX(1, strlen(name) / 3), best = limit + 1;
-	const char *found = NULL;
+	const char *found = NULL, *longer;
 
 	for (u32 i = 0; i < cnt; i++) {
 		u32 dist = is_namesake(name, names[i]) ? 0 : edit_distance(name, names[i], limit);
@@ -275,5 +287,7 @@ const char *nearest_name(const char *name, const char *const *names, u32 cnt)
 			found = names[i];
 		}
 	}
-	return found;
+	/* One wrong letter is more likely than a name that has changed, more of them are less. */
+	longer = best > 1 ? longer_name(name, names, cnt) : NULL;
+	return longer ? longer : found;
 }

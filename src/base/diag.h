@@ -93,5 +93,6 @@ static inline struct span span_join(struct span a, struct span b)
 const char *diag_tag_name(enum diag_tag tag);
 const char *diag_tag_summary(enum diag_tag tag);
 
-/* Of the cnt names, the one nearest to `name` (edit distance, at most a third of its length; underscores in front do not count, nor what is behind a dot), or NULL: "did you mean". */
+/* Of the cnt names, the one nearest to `name` (edit distance, at most a third of its length; underscores in front do not count, nor what is
+ * behind a dot), or one that is `name` and a word more; or NULL: "did you mean". */
 const char *nearest_name(const char *name, const char *const *names, u32 cnt);
