@@ -10,6 +10,7 @@ import subprocess
 from common import Setup, compare, geometric_mean, num, ratio, say, script_args, table, times
 from events import event_ratios, measure_events, measure_insns, show_events, show_insns
 from growth import FUNCTIONS, LINEAR, make_functions, measure_compile, measure_growth, show_growth, slope
+from guests import guest_ratios, measure_guests, show_guests
 from printing import measure_maps, measure_printed, show_maps, show_printed
 
 p = argparse.ArgumentParser()
@@ -20,7 +21,7 @@ p.add_argument("--old", help="command that runs the bpftrace of Debian 12")
 p.add_argument("--ply", help="command that runs ply")
 p.add_argument("--ply-version", default="")
 p.add_argument("--picture", required=True, help="where the curves are drawn")
-p.add_argument("--only", default="", help="letters of the sections: s, e, p, m, c, g, t; for trying")
+p.add_argument("--only", default="", help="letters of the sections: s, e, p, m, c, g, t, k; for trying")
 p.add_argument("--quick", action="store_true")
 opts = p.parse_args()
 
@@ -52,6 +53,12 @@ def set_up():
 
 # ---- start-up and attaching ----
 
+def copy_libc():
+    libc = os.path.join(Setup.scratch, "libc.so")
+    shutil.copy(re.search(r"=> (\S*libc\.so\S*)", subprocess.run(["ldd", "/bin/sh"], capture_output=True, text=True).stdout)[1], libc)
+    return libc
+
+
 def measure_commands():
     """[(title, {tool: Cost})]"""
     rows = []
@@ -72,8 +79,7 @@ def measure_commands():
     row("`t:syscalls:sys_enter_* { @[probe] = count(); }`", "t:syscalls:sys_enter_* { @[probe] = count(); } BEGIN { exit(); }",
         counts={"new": peers, "old": 0})
     # Of files that nobody runs: what other programs on the machine do must be neither measured nor disturbed.
-    libc = os.path.join(Setup.scratch, "libc.so")
-    shutil.copy(re.search(r"=> (\S*libc\.so\S*)", subprocess.run(["ldd", "/bin/sh"], capture_output=True, text=True).stdout)[1], libc)
+    libc = copy_libc()
     row("`uprobe:LIBC:* { @ = count(); }`", f"uprobe:{libc}:* {{ @ = count(); }} BEGIN {{ exit(); }}",
         counts={"new": 3 * peers, "old": 0}, rounds=9)
     path = make_functions(FUNCTIONS)
@@ -181,6 +187,10 @@ def goals_of(m):
     sites = {t.strip("`").split(" {")[0]: c["sonde"].wall / c["new"].wall for t, c in m["commands"] if "uprobe" in t and "new" in c}
     g.all_at_most(f"attach + detach of thousands of uprobes ÷ {new}", 0.5, sites)
     for t in ("new", "old"):
+        title = Setup.titles.get(t)
+        for word, limit in (("tracepoint", 0.333), ("kprobe", 0.5), ("kretprobe", 0.5), ("uprobe", 0.5)):
+            g.all_at_most(f"attach + detach of many {word}s in other kernels ÷ {title}", limit, guest_ratios(m["guests"], t, f"`{word}:"))
+    for t in ("new", "old"):
         r = event_ratios(m["events"], t)
         if r:
             g.all_at_most(f"ns of an event ÷ {Setup.titles[t]}", 1.0, r, SELECTS)
@@ -217,8 +227,8 @@ def goals_of(m):
 
 def main():
     set_up()
-    wanted = opts.only or "sepmcgt"
-    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "load": os.getloadavg()[0]}
+    wanted = opts.only or ("sepmcgt" if opts.quick else "sepmcgtk")
+    m = {"commands": [], "events": [], "insns": [], "printed": {}, "maps": [], "compile": [], "growth": [], "types": [], "guests": [], "load": os.getloadavg()[0]}
     if "s" in wanted:
         m["commands"] = measure_commands()
     if "e" in wanted:
@@ -234,6 +244,8 @@ def main():
         m["growth"] = measure_growth()
     if "t" in wanted:
         m["types"] = measure_types()
+    if "k" in wanted:
+        m["guests"] = measure_guests(copy_libc())
     say("done")
     report(m)
 
@@ -270,6 +282,8 @@ def report(m):
                 line.append(f"{ratio(a.wall, b.wall)} / {ratio(a.cpu, b.cpu)} / {ratio(a.rss, b.rss)}" if a and b else "–")
             rows.append(line)
         table([""] + [Setup.titles[t] for t in tools] + [f"÷ {Setup.titles[t]}" for t in tools[1:]], rows)
+    if m["guests"]:
+        show_guests(m["guests"])
     if m["events"]:
         show_events(m["events"])
         show_insns(m["insns"])

@@ -219,16 +219,46 @@ void tracefs_set_functions(const char *path)
 	functions_path = path;
 }
 
+static int open_functions(void)
+{
+	int dir = functions_path ? AT_FDCWD : tracefs_dir();
+
+	if (dir < 0 && !functions_path)
+		return dir;
+	return openat(dir, functions_path ? functions_path : "available_filter_functions", O_RDONLY | O_CLOEXEC);
+}
+
+/* The kernel looks all names up at each reading, tens of milliseconds. Who asks a second time is likely to ask again (a script with many
+ * wildcards does), and gets the list from memory from then on; who asks once need not keep it. */
+static bool functions_again(struct functions_arg *f)
+{
+	static char *list;
+	static size_t len;
+	static u32 asked;
+	int fd;
+
+	if (!asked++)
+		return false;
+	if (!list && (fd = open_functions()) >= 0) {
+		if (io_read_fd(fd, &list, &len))
+			list = NULL;
+		close(fd);
+	}
+	if (list)
+		lines_each_text(list, len, function_line, f);
+	return f->seen;
+}
+
 int tracefs_each_function(tracefs_function_fn fn, void *arg)
 {
 	struct functions_arg f = { fn, arg, 0 };
-	int dir = functions_path ? AT_FDCWD : tracefs_dir(), fd = -1;
+	int fd, err;
 
-	if (dir >= 0 || functions_path)
-		fd = openat(dir, functions_path ? functions_path : "available_filter_functions", O_RDONLY | O_CLOEXEC);
+	if (functions_again(&f))
+		return 0;
+	fd = open_functions();
 	if (fd >= 0) {
-		int err = lines_each_fd(fd, function_line, &f);
-
+		err = lines_each_fd(fd, function_line, &f);
 		close(fd);
 		if (f.seen || functions_path)
 			return err;
