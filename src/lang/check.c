@@ -98,7 +98,7 @@ void check_map_key(struct check *k, struct expr *e)
 		m->key = joined;
 		k->changed = true;
 	}
-	check_sign(k, m->key, e->map.key);
+	check_sign(k, m->key, e->map.key, &m->key_sign_told);
 }
 
 /* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
@@ -394,7 +394,7 @@ static void check_assign(struct check *k, struct stmt *s)
 		func_as_ksym(k, target->map.map, value);
 		if (check_map_value(k, target, s->assign.has_op ? op_type(s->assign.op, target->map.map->val, value->type) : value->type, value->span)) {
 			if (!s->assign.has_op)
-				check_sign(k, target->map.map->val, value);
+				check_sign(k, target->map.map->val, value, &target->map.map->val_sign_told);
 			target->type = target->map.map->val;
 			target->map.is_updated = is_agg_call(value);
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
@@ -430,7 +430,7 @@ static void check_assign(struct check *k, struct stmt *s)
 	}
 	check_var_assign(k, target, value->type, value->span);
 	if (!target->var.var->is_fixed && !is_poisoned(target))
-		check_sign(k, target->type, value);
+		check_sign(k, target->type, value, &target->var.var->sign_told);
 	check_literal_fits(k, target->var.var, value);
 }
 

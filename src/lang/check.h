@@ -79,8 +79,8 @@ const struct type *type_settle(const struct type *t);
 /* The same for each element of a tuple. */
 const struct type *type_settle_deep(struct arena *a, const struct type *t);
 
-/* Warns if values of type t are joined to a type that does not hold all of them: uint64 in int64. */
-void check_sign(struct check *k, const struct type *whole, const struct expr *e);
+/* Warns if the value of e is joined to a type that does not hold all of its kind: uint64 in int64. Once, if is_told is not NULL. */
+void check_sign(struct check *k, const struct type *whole, const struct expr *e, bool *is_told);
 
 /* The address space of what e is part of: that of the pointer by which it was reached. */
 enum addr_space check_space_of(const struct expr *e);

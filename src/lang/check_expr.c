@@ -479,8 +479,8 @@ static void check_ternary(struct check *k, struct expr *e)
 		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type: %s and %s have nothing in common",
 			   type_str(check_arena(k), yes->type), type_str(check_arena(k), no->type));
 	} else {
-		check_sign(k, e->type, yes);
-		check_sign(k, e->type, no);
+		check_sign(k, e->type, yes, NULL);
+		check_sign(k, e->type, no, NULL);
 	}
 }
 

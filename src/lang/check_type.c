@@ -173,12 +173,14 @@ static bool loses_sign(const struct type *whole, const struct type *t, const str
 	       !(e && is_small(e));
 }
 
-void check_sign(struct check *k, const struct type *whole, const struct expr *e)
+void check_sign(struct check *k, const struct type *whole, const struct expr *e, bool *is_told)
 {
 	const struct type *t = e->type;
 
-	if (!k->is_last || !loses_sign(whole, t, e))
+	if (!k->is_last || (is_told && *is_told) || !loses_sign(whole, t, e))
 		return;
+	if (is_told)
+		*is_told = true;
 	diag_warn(k->c->diag, e->span, W_SIGN, "%s meets %s: above 9223372036854775807 it is taken for a negative number", type_str(check_arena(k), t),
 		  type_str(check_arena(k), whole));
 	diag_hint(k->c->diag, "a cast of either side settles it");

@@ -61,6 +61,7 @@ struct var {
 	bool is_read;
 	bool needs_init;  /* read outside of its block, as scripts before 0.22 do: zero at the start … */
 	bool is_told;     /* … which was said */
+	bool sign_told;   /* … and that it mixes int64 and uint64 */
 	const struct stmt *loop; /* whose body declares it: the innermost one, NULL if none */
 	bool is_shared;   /* other loops than that use it, or its address is taken: it lives in memory that all of them reach */
 	/* lowering */
@@ -92,6 +93,7 @@ struct map {
 	bool is_churned;  /* entries are deleted one by one */
 	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
+	bool key_sign_told, val_sign_told; /* that these mix int64 and uint64 was said */
 	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */
 	const struct unit *writer; /* the last one that assigns to it, … */
 	u32 write_cnt;             /* … and in how many places */
