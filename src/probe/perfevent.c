@@ -299,8 +299,11 @@ static int list(struct site_sink *sink, const struct provider *p, const struct a
 	u32 cnt;
 	const struct event *ev = table(p, &cnt);
 
-	for (u32 i = 0; i < cnt; i++)
-		list_one(&l, ev[i].name, ev[i].alias);
+	for (u32 i = 0; i < cnt; i++) {
+		list_one(&l, ev[i].name, NULL);
+		if (ev[i].alias)
+			list_one(&l, ev[i].alias, NULL);
+	}
 	if (p == &provider_hardware) {
 		each_cache(list_cache, &l);
 		pmu_each(PMU_ROOT, list_pmu, &l);

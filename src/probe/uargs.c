@@ -198,6 +198,15 @@ struct type_source *uargs_types(struct compile *c, const struct unit *u)
 
 /* ---- -lv ---- */
 
+static void put_type(const struct type *t, const char *spelling, struct sbuf *out)
+{
+	sbuf_puts(out, "    ");
+	if (spelling)
+		sbuf_puts(out, spelling);
+	else
+		type_print(t, out);
+}
+
 void uargs_list_params(const char *site_name, struct sbuf *out)
 {
 	const char *target = strchr(site_name, ':') + 1, *func = strrchr(site_name, ':') + 1, *why;
@@ -214,13 +223,11 @@ void uargs_list_params(const char *site_name, struct sbuf *out)
 		sym_elf_free(elf);
 	}
 	for (u32 i = 0; f && !is_ret && i < f->param_cnt; i++) {
-		sbuf_puts(out, "    ");
-		type_print(f->params[i].type, out);
+		put_type(f->params[i].type, f->params[i].spelling, out);
 		sbuf_printf(out, " %s%s%s\n", f->params[i].name, f->params[i].piece_cnt ? "" : "    // ", f->params[i].piece_cnt ? "" : f->params[i].why);
 	}
 	if (f && is_ret && f->ret->kind != T_VOID) {
-		sbuf_puts(out, "    ");
-		type_print(f->ret, out);
+		put_type(f->ret, f->ret_spelling, out);
 		sbuf_puts(out, " retval\n");
 	}
 	free(path);

@@ -69,6 +69,7 @@ struct dbg_piece {
 struct dbg_param {
 	const char *name; /* "" if it has none */
 	const struct type *type;
+	const char *spelling; /* of its type, as the source has it; NULL if C cannot say it */
 	struct dbg_piece pieces[9]; /* as many as Go has registers */
 	u32 piece_cnt;    /* 0: it cannot be had; bytes that no piece has are padding */
 	const char *why;  /* … for this reason: "…, which cannot be read" */
@@ -77,6 +78,7 @@ struct dbg_param {
 struct dbg_func {
 	const char *name;
 	const struct type *ret; /* type_void: none */
+	const char *ret_spelling; /* as dbg_param.spelling */
 	struct dbg_param *params;
 	u32 param_cnt;
 	bool is_variadic;

@@ -591,6 +591,7 @@ static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u
 
 	f->name = name ? name : "";
 	f->ret = dbg_type_of(func);
+	f->ret_spelling = dbg_spelling_of(func);
 	take_result(&cv, func);
 	/* A copy of its own (abstract_origin) lists its parameters itself; one that lists none has those of its origin. */
 	if (!die_child(&origin, &p) && (!die_ref(func, AT_abstract_origin, &origin) || !die_child(&origin, &p)))
@@ -607,6 +608,7 @@ static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u
 		name = die_name(&p);
 		add.name = name ? name : "";
 		add.type = cv.is_go && is_go_func(&p) ? type_pointer(&d->arena, &type_void, AS_USER) : dbg_type_of(&p);
+		add.spelling = dbg_spelling_of(&p);
 		if (params.cnt == 256)
 			break;
 		place(func, &p, entry, has_rule, &cv, &add);

@@ -305,5 +305,7 @@ void dbg_types_init(struct dbg *d);
 bool dbg_lang_has_scopes(u16 lang);
 /* The type that an entry's DW_AT_type says; void if there is none. */
 const struct type *dbg_type_of(const struct die *d);
+/* The same as C spells it: "const char*"; NULL for other languages, and for types that a name alone does not tell. */
+const char *dbg_spelling_of(const struct die *d);
 /* The entry of a type behind const, typedef and their like. */
 bool die_strip(const struct die *d, struct die *out);

@@ -184,6 +184,69 @@ bool die_strip(const struct die *d, struct die *out)
 	return false;
 }
 
+/* type: NULL for void. */
+static bool spell(const struct die *type, u32 depth, struct sbuf *out)
+{
+	struct die of, bare;
+	bool has_of = type && die_ref(type, AT_type, &of);
+	const char *word = "", *name;
+
+	if (!type) {
+		sbuf_puts(out, "void");
+		return true;
+	}
+	if (depth == DEPTH_MAX)
+		return false;
+	switch (type->tag) {
+	case DW_TAG_pointer_type:
+		if (!spell(has_of ? &of : NULL, depth + 1, out))
+			return false;
+		sbuf_putc(out, '*');
+		return true;
+	case DW_TAG_const_type: case DW_TAG_volatile_type: case DW_TAG_restrict_type:
+		word = type->tag == DW_TAG_const_type ? "const" : type->tag == DW_TAG_volatile_type ? "volatile" : "restrict";
+		/* What is said of a pointer stands behind it. */
+		if (has_of && die_strip(&of, &bare) && bare.tag == DW_TAG_pointer_type && of.tag != DW_TAG_typedef) {
+			if (!spell(&of, depth + 1, out))
+				return false;
+			sbuf_printf(out, " %s", word);
+			return true;
+		}
+		sbuf_printf(out, "%s ", word);
+		return spell(has_of ? &of : NULL, depth + 1, out);
+	case DW_TAG_structure_type:
+		word = "struct ";
+		break;
+	case DW_TAG_union_type:
+		word = "union ";
+		break;
+	case DW_TAG_enumeration_type:
+		word = "enum ";
+		break;
+	case DW_TAG_base_type: case DW_TAG_typedef:
+		break;
+	default:
+		return false;
+	}
+	name = die_name(type);
+	if (name)
+		sbuf_printf(out, "%s%s", word, name);
+	return name;
+}
+
+const char *dbg_spelling_of(const struct die *die)
+{
+	struct sbuf text = {};
+	struct die with, type;
+	const char *s = NULL;
+	bool has_type = die_with(die, AT_type, &with) && die_ref(&with, AT_type, &type);
+
+	if (!dbg_lang_has_scopes(die->u->lang) && spell(has_type ? &type : NULL, 0, &text))
+		s = arena_strdup(&die->u->set->dbg->arena, sbuf_str(&text));
+	sbuf_release(&text);
+	return s;
+}
+
 static bool is_char_array(const struct die *array)
 {
 	struct die elem, bare;

@@ -923,8 +923,8 @@ static void test_list(void)
 {
 	list(__LINE__, "profile:*", 4, "profile:hz:\nprofile:ms:\nprofile:s:\nprofile:us:\n", NULL);
 	list(__LINE__, "i:*s", 3, "interval:ms:\ninterval:s:\ninterval:us:\n", NULL);
-	list(__LINE__, "software:c*", 3, "software:context-switches:\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\n", NULL);
-	list(__LINE__, "hardware:cycles", 1, "hardware:cpu-cycles:\n", NULL);
+	list(__LINE__, "software:c*", 5, "software:context-switches:\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\nsoftware:cpu:\nsoftware:cs:\n", NULL);
+	list(__LINE__, "hardware:cycles", 1, "hardware:cycles:\n", NULL);
 	list(__LINE__, "s:dummy, h:instructions", 2, "software:dummy:\nhardware:instructions:\n", NULL);
 	list(__LINE__, "h*:bus-cycles", 1, "hardware:bus-cycles:\n", NULL);
 	list(__LINE__, "bpf-outpu*", 1, "software:bpf-output:\n", NULL);
