@@ -34,21 +34,19 @@ static void check_delete(struct check *k, struct expr *e)
 {
 	struct accesses *list = arena_new(check_arena(k), struct accesses);
 	struct expr **args = e->call.args, *a;
-	bool all_maps = true;
+	u32 entries = 1; /* how many arguments name one; the 0.21 form takes any number of them */
 
 	e->type = &type_bool;
 	list->at = arena_alloc(check_arena(k), e->call.arg_cnt * sizeof(*list->at));
-	for (u32 i = 0; i < e->call.arg_cnt; i++)
-		all_maps &= args[i]->kind == E_MAP && args[i]->map.key;
-	if (all_maps && e->call.arg_cnt > 1) {
-		for (u32 i = 0; i < e->call.arg_cnt; i++) {
-			a = access_of(k, e, args[i], NULL);
-			if (!a)
-				goto bad;
-			list->at[list->cnt++] = a;
-		}
-	} else if (e->call.arg_cnt <= 2 && !(e->call.arg_cnt == 2 && args[0]->map.key)) {
-		a = access_of(k, e, args[0], e->call.arg_cnt == 2 ? args[1] : NULL);
+	while (args[0]->map.key && entries < e->call.arg_cnt && args[entries]->kind == E_MAP)
+		entries++;
+	if (entries < e->call.arg_cnt && (e->call.arg_cnt > 2 || args[0]->map.key)) {
+		check_fail(k, e, E_ARG_COUNT, "delete() takes a map and one key");
+		diag_hint(k->c->diag, "a key of several parts is written delete(@m, (a, b))");
+		return;
+	}
+	for (u32 i = 0; i < entries; i++) {
+		a = access_of(k, e, args[i], entries < e->call.arg_cnt ? args[1] : NULL);
 		if (!a)
 			goto bad;
 		if (!a->map.key && a->map.map->has_key) {
@@ -57,10 +55,6 @@ static void check_delete(struct check *k, struct expr *e)
 			return;
 		}
 		list->at[list->cnt++] = a;
-	} else {
-		check_fail(k, e, E_ARG_COUNT, "delete() takes a map and one key");
-		diag_hint(k->c->diag, "a key of several parts is written delete(@m, (a, b))");
-		return;
 	}
 	e->call.note = list;
 	return;
