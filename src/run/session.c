@@ -381,7 +381,7 @@ static bool start_unwinding(struct run *r)
 
 	if (!u)
 		return true;
-	if (!symbols_tell(r->s.symbols, u))
+	if (!r->s.symbols || !symbols_tell(r->s.symbols, u))
 		warn_at(r, NULL, "the kernel does not tell what programs map: dw_ustack knows only what was mapped when tracing began");
 	for (u32 i = 0; i < o->unwind_pid_cnt + 1; i++) {
 		u32 pid = i ? o->unwind_pids[i - 1] : o->pid;
