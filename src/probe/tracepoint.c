@@ -493,7 +493,7 @@ static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr,
 /* The program hangs on the tracepoint itself and sees hits of all CPUs: one event on one CPU does. */
 static int open_event(struct attach_ctx *ctx, const char *category, const char *event, int prog_fd, u64 cookie)
 {
-	struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1 };
+	struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT };
 	int id = tracefs_event_id(category, event);
 
 	if (id < 0)
