@@ -209,7 +209,8 @@ void btfgen_build(const struct image *img, struct arena *a, struct btf_blob *out
 	add_shared_types(&g);
 	out->progs = arena_alloc(a, img->progs.cnt * sizeof(*out->progs));
 	for (u32 i = 0; i < img->progs.cnt; i++)
-		add_prog(&g, &img->progs.at[i], i, &out->progs[i]);
+		if (img->progs.at[i].insn_cnt)
+			add_prog(&g, &img->progs.at[i], i, &out->progs[i]);
 	h.type_len = h.str_off = g.types.len;
 	h.str_len = g.strs.len;
 	out->len = sizeof(h) + h.type_len + h.str_len;

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "bpf/image.h"
 #include "kern/btf.h"
+#include "kern/join.h"
 #include "kern/machine.h"
 #include "kern/sys.h"
 
@@ -136,7 +137,7 @@ static bool probe(enum kern_feature f)
 	case KF_UPROBE_MULTI:
 		return knows_link(BPF_TRACE_UPROBE_MULTI);
 	case KF_KPROBE_SESSION:
-		return knows_link(BPF_TRACE_KPROBE_SESSION);
+		return knows_link(BPF_TRACE_KPROBE_SESSION) && join_kfunc_id();
 	case KF_UPROBE_SESSION:
 		return knows_link(BPF_TRACE_UPROBE_SESSION);
 	case KF_BTF:

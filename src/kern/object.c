@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/btfgen.h"
+#include "kern/join.h"
 #include "kern/machine.h"
 #include "kern/ring.h"
 #include "kern/sys.h"
@@ -616,12 +617,13 @@ static bool load_all(struct loader *l)
 	if (!create_maps(l) || !open_ring(l, MAP_IDX_RING, &l->o->data, &l->o->has_data) ||
 	    !open_ring(l, MAP_IDX_CTRL, &l->o->ctrl, &l->o->has_ctrl))
 		return false;
+	l->img = join_sessions(&l->arena, l->img);
 	btfgen_build(l->img, &l->arena, &l->btf);
 	/* Refused (a kernel without BTF): programs without callbacks do not need it. */
 	l->o->btf_fd = kern_btf_load(l->btf.data, l->btf.len, NULL, 0);
 	/* All of them, so that all trouble is reported at once; but a missing privilege is the same for each. */
 	for (u32 i = 0; i < l->img->progs.cnt; i++) {
-		if (!load_prog(l, i))
+		if (l->img->progs.at[i].insn_cnt && !load_prog(l, i))
 			ok = false;
 		if (!ok && i >= 3)
 			break;

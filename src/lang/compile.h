@@ -139,6 +139,8 @@ struct unit {
 	struct block *body;
 	const struct type *args;  /* struct behind `args`, or NULL */
 	u32 variant;              /* provider's own: which way this unit is attached */
+	struct unit *session;     /* one link can serve this unit and that one, entry and return of the same functions … */
+	bool is_joined;           /* … and this is the return: the entry's program is that of both (kern/join.h) */
 	bool writes_seq;          /* printf() writes to the file that the kernel runs the program for: provider->lower_seq() */
 	bool uses_site;           /* needs to know at run time which site fired */
 	u32 site_text_sz[2];      /* by enum site_show: bytes that the longest name of its sites takes; 0: nobody has asked yet */

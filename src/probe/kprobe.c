@@ -36,7 +36,7 @@ static u32 kind_of(const struct site *s)
 }
 
 /* unit.variant */
-enum { KP_PERF, KP_MULTI, KP_EVENTS };
+enum { KP_PERF, KP_MULTI, KP_SESSION /* KP_MULTI of two units */, KP_EVENTS };
 
 #define NO_KPROBES "This kernel has no kprobes (CONFIG_KPROBES is not set)"
 
@@ -417,11 +417,44 @@ static bool can_use_events(struct compile *c, const struct unit *u)
 	return u->site_cnt == 1 ? s->func && !s->off : s->variant != SITE_SINGLE && find_addresses(c, u);
 }
 
+static bool has_same_sites(const struct compile *c, const struct unit *a, const struct unit *b)
+{
+	if (a->site_cnt != b->site_cnt)
+		return false;
+	for (u32 i = 0; i < a->site_cnt; i++) {
+		const struct site *x = &c->sites.at[a->site_first + i], *y = &c->sites.at[b->site_first + i];
+
+		if (x->addr != y->addr || !str_eq(x->func, y->func) || (x->variant == SITE_OF_MODULE) != (y->variant == SITE_OF_MODULE))
+			return false;
+	}
+	return true;
+}
+
+/* kprobe:X and kretprobe:X, with the same wildcard: one link does for both. */
+static void pair(struct compile *c, struct unit *u)
+{
+	if (!target_has(c, KF_KPROBE_SESSION))
+		return;
+	vec_for(it, &c->units) {
+		struct unit *other = *it;
+
+		if (other == u || other->variant != KP_MULTI || (other->provider != &provider_kprobe && other->provider != &provider_kretprobe) ||
+		    other->provider == u->provider || !has_same_sites(c, u, other))
+			continue;
+		u->session = other;
+		other->session = u;
+		u->variant = other->variant = KP_SESSION;
+		(u->provider == &provider_kretprobe ? u : other)->is_joined = true;
+		return;
+	}
+}
+
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	if (can_use_link(c, u)) {
 		u->variant = KP_MULTI;
+		pair(c, u);
 	} else if (can_use_events(c, u)) {
 		u->variant = KP_EVENTS;
 		events_group(c, u);
@@ -438,14 +471,23 @@ static vreg function_entry(struct lower *l)
 
 static struct opnd lower_which(struct lower *l)
 {
-	return l->unit->variant == KP_EVENTS ? events_lower_site(l, function_entry) : opnd_reg(lower_cookie(l));
+	if (l->unit->variant == KP_EVENTS)
+		return events_lower_site(l, function_entry);
+	if (l->unit->is_joined) /* the cookies are the entry's */
+		return opnd_reg(ir_alu(&l->b, IR_ADD, lower_cookie(l), opnd_imm((s64)l->unit->site_first - l->unit->session->site_first)));
+	return opnd_reg(lower_cookie(l));
+}
+
+static u32 link_type(const struct unit *u)
+{
+	return u->variant == KP_MULTI ? BPF_TRACE_KPROBE_MULTI : u->variant == KP_SESSION ? BPF_TRACE_KPROBE_SESSION : 0;
 }
 
 static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
 {
 	(void)c, (void)d;
 	attr->type = BPF_PROG_TYPE_KPROBE;
-	attr->attach_type = u->variant == KP_MULTI ? BPF_TRACE_KPROBE_MULTI : 0;
+	attr->attach_type = link_type(u);
 	return 0;
 }
 
@@ -473,7 +515,7 @@ static int link_multi(const struct multi *m, u32 lo, u32 hi)
 	u64 *which = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
-		.attach_type = BPF_TRACE_KPROBE_MULTI,
+		.attach_type = link_type(m->u),
 		.kprobe_multi = {
 			.flags = m->u->provider == &provider_kretprobe ? BPF_F_KPROBE_MULTI_RETURN : 0,
 			.cnt = hi - lo,
@@ -611,6 +653,7 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 
 	switch (u->variant) {
 	case KP_MULTI:
+	case KP_SESSION:
 		return probe_attach_multi(&m, 0, u->site_cnt);
 	case KP_EVENTS:
 		return attach_events(ctx, u, prog_fd);

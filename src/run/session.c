@@ -258,6 +258,8 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 
 	if ((u->provider->flags & PROV_SELF) || !(u->provider->flags & PROV_REVERSE) == is_reverse)
 		return true;
+	if (u->is_joined) /* it is attached with the other half of its session */
+		return true;
 	if (signals_caught())
 		return false;
 	fd = obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i);
@@ -277,7 +279,7 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 		return false;
 	for (u32 k = 0; k < u->site_cnt && n > 0; k++)
 		n -= r->s.c->sites.at[u->site_first + k].is_more;
-	*cnt += (u32)n;
+	*cnt += u->session ? 2 * (u32)n : (u32)n;
 	return true;
 }
 
@@ -319,6 +321,12 @@ static void count_missed(struct run *r)
 	}
 }
 
+/* The kernel runs neither half of a session when it misses the first. */
+static const char *missed_what(const struct unit *u)
+{
+	return u->session ? "this probe and its return" : "this probe";
+}
+
 /* -v: tells while tracing what report_losses() tells at the end, if there is something new. */
 static void tell_missed(void *arg)
 {
@@ -329,11 +337,12 @@ static void tell_missed(void *arg)
 		return;
 	count_missed(r);
 	vec_for(a, &r->attached) {
+		const struct unit *u = s->image->progs.at[a->prog].unit;
 		u64 cnt = a->missed + (s->obj->ops->prog_missed ? s->obj->ops->prog_missed(s->obj, a->prog) : 0);
 
 		if (cnt > a->told)
-			warn_at(r, &s->image->progs.at[a->prog].unit->probe->span, "the kernel skipped %llu hit%s of this probe since %s",
-				(unsigned long long)(cnt - a->told), cnt - a->told == 1 ? "" : "s", a->told ? "the last message" : "the start");
+			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of %s since %s", (unsigned long long)(cnt - a->told),
+				cnt - a->told == 1 ? "" : "s", missed_what(u), a->told ? "the last message" : "the start");
 		a->told = cnt;
 	}
 }
@@ -496,14 +505,15 @@ static void report_losses(struct run *r)
 		u64 missed = s->obj->ops->prog_missed(s->obj, i);
 
 		if (missed)
-			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of this probe: a program was running on that CPU already",
-				(unsigned long long)missed, missed == 1 ? "" : "s");
+			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of %s: a program was running on that CPU already",
+				(unsigned long long)missed, missed == 1 ? "" : "s", missed_what(u));
 	}
 	vec_for(a, &r->attached)
 		if (a->missed)
 			warn_at(r, &s->image->progs.at[a->prog].unit->probe->span,
-				"the kernel missed %llu hit%s of this probe: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s",
-				flags_of(r, a->prog) & PROV_RETVAL ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
+				"the kernel missed %llu hit%s of %s: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s",
+				missed_what(s->image->progs.at[a->prog].unit),
+				flags_of(r, a->prog) & PROV_RETVAL || s->image->progs.at[a->prog].unit->session ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
 	if (symbols_lost(s->symbols))
 		warn_at(r, NULL, "%llu notices of what programs map were lost: names of addresses may be missing",
 			(unsigned long long)symbols_lost(s->symbols));

@@ -114,7 +114,7 @@ int vm_object_run_ctx(struct object *o, u32 prog, void *ctx, u32 ctx_sz, u64 *re
 
 static int prog_run(struct object *o, u32 prog, u32 *result)
 {
-	const struct unit *u = o->image->progs.at[prog].unit;
+	const struct unit *u = prog < o->image->progs.cnt ? o->image->progs.at[prog].unit : NULL;
 	u64 ctx[VM_CTX_WORDS] = {}, value = 0;
 	int err;
 

@@ -38,6 +38,8 @@ static int fake_read(struct object *o, u32 map, struct map_dump *d)
 	if (f->read_err)
 		return f->read_err;
 	*d = f->hash;
+	if (!d->keys)
+		d->cnt = 0; /* a test keeps something else in it */
 	if (!d->cnt)
 		return 0;
 	d->keys = memcpy(xzalloc((size_t)d->cnt * d->key_sz + 1), f->hash.keys, (size_t)d->cnt * d->key_sz);
