@@ -385,13 +385,22 @@ vreg lower_cookie(struct lower *l)
 	return r;
 }
 
+struct opnd lower_site_by_cookie(struct lower *l)
+{
+	const struct unit *u = l->unit;
+
+	if (u->is_joined) /* the cookies are the entry's */
+		return opnd_reg(ir_alu(&l->b, IR_ADD, lower_cookie(l), opnd_imm((s64)u->site_first - u->session->site_first)));
+	return opnd_reg(lower_cookie(l));
+}
+
 struct opnd lower_site(struct lower *l)
 {
 	if (l->unit->site_cnt == 1)
 		return opnd_imm(l->unit->site_first);
 	if (l->unit->provider->lower_site)
 		return l->unit->provider->lower_site(l);
-	return opnd_reg(lower_cookie(l));
+	return lower_site_by_cookie(l);
 }
 
 /* Statements */

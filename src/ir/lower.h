@@ -178,6 +178,7 @@ vreg lower_cpu(struct lower *l);
 vreg lower_cookie(struct lower *l);
 /* Which site fired, as a number (constant where only one can). */
 struct opnd lower_site(struct lower *l);
+struct opnd lower_site_by_cookie(struct lower *l); /* where the attach cookie is the site's number */
 
 /* Read-only data, shared by equal contents: the offset in the value of map MAP_IDX_CONST. */
 u32 lower_const(struct lower *l, const void *bytes, u32 len, u32 align);

@@ -139,7 +139,7 @@ static bool probe(enum kern_feature f)
 	case KF_KPROBE_SESSION:
 		return knows_link(BPF_TRACE_KPROBE_SESSION) && join_kfunc_id();
 	case KF_UPROBE_SESSION:
-		return knows_link(BPF_TRACE_UPROBE_SESSION);
+		return knows_link(BPF_TRACE_UPROBE_SESSION) && join_kfunc_id();
 	case KF_BTF:
 		return kern_types() != NULL;
 	case KF_OVERRIDE:

@@ -276,6 +276,39 @@ static bool is_about_one(int err)
 	}
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? str_eq(a, b) : a == b;
+}
+
+static bool has_same_sites(const struct compile *c, const struct unit *a, const struct unit *b)
+{
+	if (a->site_cnt != b->site_cnt)
+		return false;
+	for (u32 i = 0; i < a->site_cnt; i++) {
+		const struct site *x = &c->sites.at[a->site_first + i], *y = &c->sites.at[b->site_first + i];
+
+		if (x->addr != y->addr || x->off != y->off || !is_same(x->func, y->func) || !is_same(x->target, y->target))
+			return false;
+	}
+	return true;
+}
+
+void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session)
+{
+	vec_for(it, &c->units) {
+		struct unit *other = *it;
+
+		if (other->provider != (u->provider == entry ? ret : entry) || other->variant != u->variant || !has_same_sites(c, u, other))
+			continue;
+		u->session = other;
+		other->session = u;
+		u->variant = other->variant = session;
+		(u->provider == ret ? u : other)->is_joined = true;
+		return;
+	}
+}
+
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
 {
 	int fd = m->link(m, lo, hi);

@@ -417,44 +417,13 @@ static bool can_use_events(struct compile *c, const struct unit *u)
 	return u->site_cnt == 1 ? s->func && !s->off : s->variant != SITE_SINGLE && find_addresses(c, u);
 }
 
-static bool has_same_sites(const struct compile *c, const struct unit *a, const struct unit *b)
-{
-	if (a->site_cnt != b->site_cnt)
-		return false;
-	for (u32 i = 0; i < a->site_cnt; i++) {
-		const struct site *x = &c->sites.at[a->site_first + i], *y = &c->sites.at[b->site_first + i];
-
-		if (x->addr != y->addr || !str_eq(x->func, y->func) || (x->variant == SITE_OF_MODULE) != (y->variant == SITE_OF_MODULE))
-			return false;
-	}
-	return true;
-}
-
-/* kprobe:X and kretprobe:X, with the same wildcard: one link does for both. */
-static void pair(struct compile *c, struct unit *u)
-{
-	if (!target_has(c, KF_KPROBE_SESSION))
-		return;
-	vec_for(it, &c->units) {
-		struct unit *other = *it;
-
-		if (other == u || other->variant != KP_MULTI || (other->provider != &provider_kprobe && other->provider != &provider_kretprobe) ||
-		    other->provider == u->provider || !has_same_sites(c, u, other))
-			continue;
-		u->session = other;
-		other->session = u;
-		u->variant = other->variant = KP_SESSION;
-		(u->provider == &provider_kretprobe ? u : other)->is_joined = true;
-		return;
-	}
-}
-
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	if (can_use_link(c, u)) {
 		u->variant = KP_MULTI;
-		pair(c, u);
+		if (target_has(c, KF_KPROBE_SESSION))
+			probe_pair(c, u, &provider_kprobe, &provider_kretprobe, KP_SESSION);
 	} else if (can_use_events(c, u)) {
 		u->variant = KP_EVENTS;
 		events_group(c, u);
@@ -471,11 +440,7 @@ static vreg function_entry(struct lower *l)
 
 static struct opnd lower_which(struct lower *l)
 {
-	if (l->unit->variant == KP_EVENTS)
-		return events_lower_site(l, function_entry);
-	if (l->unit->is_joined) /* the cookies are the entry's */
-		return opnd_reg(ir_alu(&l->b, IR_ADD, lower_cookie(l), opnd_imm((s64)l->unit->site_first - l->unit->session->site_first)));
-	return opnd_reg(lower_cookie(l));
+	return l->unit->variant == KP_EVENTS ? events_lower_site(l, function_entry) : lower_site_by_cookie(l);
 }
 
 static u32 link_type(const struct unit *u)

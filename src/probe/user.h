@@ -11,6 +11,7 @@
 enum {
 	UP_PERF,   /* a perf event for each site */
 	UP_MULTI,  /* a link for all */
+	UP_SESSION, /* UP_MULTI of two units */
 	UP_EVENTS, /* an event of tracefs for many: probe/user_events.c */
 };
 

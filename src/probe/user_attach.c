@@ -13,10 +13,25 @@ u64 user_share_key(struct compile *c, const struct site *s, const struct body_us
 	return s->variant;
 }
 
+extern const struct provider provider_uprobe, provider_uretprobe;
+
+static bool is_kernels_return(const struct compile *c, const struct unit *u)
+{
+	return u->provider == &provider_uretprobe && c->sites.at[u->site_first].variant & UP_RETURN;
+}
+
+static u32 link_type(const struct unit *u)
+{
+	return u->variant == UP_MULTI ? BPF_TRACE_UPROBE_MULTI : u->variant == UP_SESSION ? BPF_TRACE_UPROBE_SESSION : 0;
+}
+
 void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
+	/* Functions of Go return elsewhere. */
+	if (u->variant == UP_MULTI && (u->provider == &provider_uprobe || is_kernels_return(c, u)) && target_has(c, KF_UPROBE_SESSION))
+		probe_pair(c, u, &provider_uprobe, &provider_uretprobe, UP_SESSION);
 	if (u->variant == UP_PERF && u->site_cnt >= EVENT_SITES_MIN && u->site_cnt <= EVENT_SITES_MAX && user_events_can(c, u)) {
 		u->variant = UP_EVENTS;
 		if (!(c->sites.at[u->site_first].variant & UP_RETURN))
@@ -28,7 +43,7 @@ int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, s
 {
 	(void)c, (void)d;
 	attr->type = BPF_PROG_TYPE_KPROBE;
-	attr->attach_type = u->variant == UP_MULTI ? BPF_TRACE_UPROBE_MULTI : 0;
+	attr->attach_type = link_type(u);
 	return 0;
 }
 
@@ -104,7 +119,7 @@ static int link_multi(const struct multi *m, u32 lo, u32 hi)
 	u64 *offsets = xzalloc(3 * cnt * sizeof(u64)), *cookies = offsets + cnt, *sems = cookies + cnt;
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
-		.attach_type = BPF_TRACE_UPROBE_MULTI,
+		.attach_type = link_type(m->u),
 		.uprobe_multi = {
 			.path = (u64)(uintptr_t)unit_site(m->ctx, m->u, lo)->target,
 			.offsets = (u64)(uintptr_t)offsets,
@@ -180,7 +195,7 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 
 int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 {
-	if (u->variant == UP_MULTI)
+	if (u->variant == UP_MULTI || u->variant == UP_SESSION)
 		return attach_multi(ctx, u, prog_fd);
 	/* Return probes of one event cannot be told apart. */
 	if (u->variant == UP_EVENTS && !(is_return(ctx, u) && u->uses_site))

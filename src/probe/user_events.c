@@ -18,7 +18,7 @@ struct opnd user_lower_site(struct lower *l)
 	const struct unit *u = l->unit;
 
 	if (u->variant != UP_EVENTS || (l->c->sites.at[u->site_first].variant & UP_RETURN))
-		return opnd_reg(lower_cookie(l));
+		return lower_site_by_cookie(l);
 	return events_lower_site(l, instruction);
 }
 
