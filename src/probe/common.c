@@ -294,12 +294,13 @@ static bool has_same_sites(const struct compile *c, const struct unit *a, const 
 	return true;
 }
 
-void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session)
+void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session, u32 feature)
 {
 	vec_for(it, &c->units) {
 		struct unit *other = *it;
 
-		if (other->provider != (u->provider == entry ? ret : entry) || other->variant != u->variant || !has_same_sites(c, u, other))
+		if (other->provider != (u->provider == entry ? ret : entry) || other->variant != u->variant || !has_same_sites(c, u, other) ||
+		    !target_has(c, feature))
 			continue;
 		u->session = other;
 		other->session = u;

@@ -422,8 +422,7 @@ static void plan(struct compile *c, struct unit *u, const struct body_uses *uses
 	(void)uses;
 	if (can_use_link(c, u)) {
 		u->variant = KP_MULTI;
-		if (target_has(c, KF_KPROBE_SESSION))
-			probe_pair(c, u, &provider_kprobe, &provider_kretprobe, KP_SESSION);
+		probe_pair(c, u, &provider_kprobe, &provider_kretprobe, KP_SESSION, KF_KPROBE_SESSION);
 	} else if (can_use_events(c, u)) {
 		u->variant = KP_EVENTS;
 		events_group(c, u);

@@ -56,8 +56,9 @@ struct multi {
 };
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 
-/* Looks for the other half of a unit, return or entry of the same functions, that was planned in the same way. Both get that variant then. */
-void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session);
+/* Looks for the other half of a unit, return or entry of the same functions, that was planned in the same way. Both get that
+ * variant then, if the kernel has the feature. */
+void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session, u32 feature);
 
 /* Reports that a site could not be attached, as missing_probes wants it. what: what was tried ("cannot open the perf event");
  * err: -errno, or 0 when `what` says it all; hint: advice or NULL. */

@@ -30,8 +30,8 @@ void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 	(void)uses;
 	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
 	/* Functions of Go return elsewhere. */
-	if (u->variant == UP_MULTI && (u->provider == &provider_uprobe || is_kernels_return(c, u)) && target_has(c, KF_UPROBE_SESSION))
-		probe_pair(c, u, &provider_uprobe, &provider_uretprobe, UP_SESSION);
+	if (u->variant == UP_MULTI && (u->provider == &provider_uprobe || is_kernels_return(c, u)))
+		probe_pair(c, u, &provider_uprobe, &provider_uretprobe, UP_SESSION, KF_UPROBE_SESSION);
 	if (u->variant == UP_PERF && u->site_cnt >= EVENT_SITES_MIN && u->site_cnt <= EVENT_SITES_MAX && user_events_can(c, u)) {
 		u->variant = UP_EVENTS;
 		if (!(c->sites.at[u->site_first].variant & UP_RETURN))
