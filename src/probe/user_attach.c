@@ -15,9 +15,12 @@ u64 user_share_key(struct compile *c, const struct site *s, const struct body_us
 
 extern const struct provider provider_uprobe, provider_uretprobe;
 
-static bool is_kernels_return(const struct compile *c, const struct unit *u)
+/* The kernel could take entry and return of its functions. Those of Go return elsewhere. */
+static bool has_two_sides(const struct compile *c, const struct unit *u)
 {
-	return u->provider == &provider_uretprobe && c->sites.at[u->site_first].variant & UP_RETURN;
+	u32 variant = c->sites.at[u->site_first].variant;
+
+	return u->provider == &provider_uprobe ? !(variant & (UP_GO | UP_GO_STACK)) : u->provider == &provider_uretprobe && variant & UP_RETURN;
 }
 
 static u32 link_type(const struct unit *u)
@@ -29,8 +32,7 @@ void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 {
 	(void)uses;
 	u->variant = target_has(c, KF_UPROBE_MULTI) ? UP_MULTI : UP_PERF;
-	/* Functions of Go return elsewhere. */
-	if (u->variant == UP_MULTI && (u->provider == &provider_uprobe || is_kernels_return(c, u)))
+	if (u->variant == UP_MULTI && has_two_sides(c, u))
 		probe_pair(c, u, &provider_uprobe, &provider_uretprobe, UP_SESSION, KF_UPROBE_SESSION);
 	if (u->variant == UP_PERF && u->site_cnt >= EVENT_SITES_MIN && u->site_cnt <= EVENT_SITES_MAX && user_events_can(c, u)) {
 		u->variant = UP_EVENTS;
