@@ -23,8 +23,8 @@ const struct fn *fn_find(const char *name, u32 *suffix)
 	const struct fn *fn;
 
 	/* In bpftrace the word is a macro of its library, and this is what it stands for. */
-	if (!strncmp(name, "__builtin_", 10))
-		name += 10;
+	if (str_starts(name, "__builtin_"))
+		name += strlen("__builtin_");
 	for (u32 i = 0; (fn = fn_at(i)); i++) {
 		size_t n = strlen(fn->name);
 

@@ -377,12 +377,11 @@ static const struct type *site_type(struct check *k, enum site_show show)
 
 	u->uses_site = true;
 	for (u32 i = *size ? u->site_cnt : 0; i < u->site_cnt; i++) {
-		const struct site *s = &k->c->sites.at[u->site_first + i];
-		const char *text = show == SITE_PROBE ? s->name : s->func;
+		const char *text = site_text(&k->c->sites.at[u->site_first + i], show);
 
-		*size = MAX(*size, text ? strlen(text) + 1 : 1);
+		*size = MAX(*size, strlen(text) + 1);
 	}
-	return type_site(check_arena(k), show, MAX(1, *size));
+	return type_site(check_arena(k), show, *size);
 }
 
 static void check_probe(struct check *k, struct expr *e)

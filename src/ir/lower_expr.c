@@ -164,7 +164,7 @@ static bool has_dirty_tail(const struct expr *e)
 static void store_string(struct lower *l, struct expr *e, const struct type *t, struct mem dst)
 {
 	bool must_clean = l->zero_tails && has_dirty_tail(e);
-	u32 size = MIN(e->type ? e->type->size : 0, t->size);
+	u32 size = MIN(e->type->size, t->size);
 	struct val v;
 
 	if (e->kind == E_STR) {
@@ -398,11 +398,9 @@ static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, s
 	u32 last = UINT32_MAX, first = is_here ? l->unit->site_first : 0, cnt = is_here ? l->unit->site_cnt : l->c->sites.cnt;
 
 	for (u32 id = first; id < first + cnt; id++) {
-		const struct site *s = &l->c->sites.at[id];
-		const char *name = site->type->show == SITE_PROBE ? s->name : s->func;
 		struct ir_block *next;
 
-		if (!name || !str_eq(name, text->str.s) || site_value(l->c, id, site->type->show) == last)
+		if (!str_eq(site_text(&l->c->sites.at[id], site->type->show), text->str.s) || site_value(l->c, id, site->type->show) == last)
 			continue;
 		last = site_value(l->c, id, site->type->show);
 		next = ir_block_new(l->b.f);

@@ -221,12 +221,12 @@ void lower_text_of(struct lower *l, struct opnd n, const struct texts *texts, st
 
 static const char *probe_text(struct lower *l, u32 n)
 {
-	return n ? l->c->sites.at[n - 1].name : NULL;
+	return n ? site_text(&l->c->sites.at[n - 1], SITE_PROBE) : "";
 }
 
 static const char *func_text(struct lower *l, u32 n)
 {
-	return n ? l->c->sites.at[n - 1].func : NULL;
+	return n ? site_text(&l->c->sites.at[n - 1], SITE_FUNC) : "";
 }
 
 void lower_site_text(struct lower *l, struct opnd site, const struct type *t, struct mem dst, const struct type *to)
@@ -236,7 +236,7 @@ void lower_site_text(struct lower *l, struct opnd site, const struct type *t, st
 
 	if (site.is_imm) {
 		const char *text = names.text(l, site.imm);
-		struct expr lit = { .kind = E_STR, .str = { .s = text ? text : "", .len = text ? MIN(strlen(text), to->size - 1) : 0 } };
+		struct expr lit = { .kind = E_STR, .span = l->at, .type = to, .str = { .s = text, .len = MIN(strlen(text), to->size - 1) } };
 
 		lower_store(l, &lit, to, dst);
 		return;

@@ -109,23 +109,6 @@ static u64 clock_ns(clockid_t id)
 	return (u64)t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-s64 machine_boot_to_real(void)
-{
-	s64 best = 0;
-	u64 narrow = UINT64_MAX;
-
-	/* Of some tries the one in which least time passed between the readings. */
-	for (u32 i = 0; i < 5; i++) {
-		u64 before = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_BOOTTIME);
-
-		if (after - before >= narrow)
-			continue;
-		narrow = after - before;
-		best = (s64)(real - (before + (after - before) / 2));
-	}
-	return best;
-}
-
 char *machine_fixture(const char *file)
 {
 	const char *dir = getenv("SONDE_TEST_MACHINE");

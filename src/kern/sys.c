@@ -159,11 +159,6 @@ int kern_perf_open(struct perf_event_attr *attr, s32 pid, s32 cpu, int group_fd,
 	return r < 0 ? -errno : (int)r;
 }
 
-int kern_perf_ioctl(int fd, unsigned long cmd, unsigned long arg)
-{
-	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
-}
-
 int kern_perf_link(int perf_fd, int prog_fd, u64 cookie)
 {
 	struct bpf_link_create_attr a = {

@@ -35,7 +35,6 @@ int kern_link_create(struct bpf_link_create_attr *attr);
 int kern_raw_tp_open(const char *name, int prog_fd, u64 cookie);
 int kern_iter_create(int link_fd);
 int kern_perf_open(struct perf_event_attr *attr, s32 pid, s32 cpu, int group_fd, u64 flags);
-int kern_perf_ioctl(int fd, unsigned long cmd, unsigned long arg);
 /* Attaches a program to a perf event, with a cookie, by a link. */
 int kern_perf_link(int perf_fd, int prog_fd, u64 cookie);
 

@@ -130,6 +130,14 @@ struct site {
 };
 
 /* One program: a probe's body for the sites that can share the code. */
+/* What `probe` or `func` shows of it: empty if it has no such thing. */
+static inline const char *site_text(const struct site *s, enum site_show show)
+{
+	const char *text = show == SITE_PROBE ? s->name : s->func;
+
+	return text ? text : "";
+}
+
 struct unit {
 	const struct probe *probe;
 	const struct provider *provider;

@@ -172,15 +172,12 @@ static void show_tuple(const struct show *w, const struct type *t, const u8 *dat
 static void show_site(const struct show *w, const struct type *t, u64 id)
 {
 	const struct compile *c = w->n->compile;
-	const char *name = NULL;
 
 	if (!id) /* nothing was ever put there */
 		return;
 	if (c && id <= c->sites.cnt)
-		name = t->show == SITE_FUNC ? c->sites.at[id - 1].func : c->sites.at[id - 1].name;
-	if (name)
-		sbuf_puts(w->out, name);
-	else if (!c || id > c->sites.cnt)
+		sbuf_puts(w->out, site_text(&c->sites.at[id - 1], t->show));
+	else
 		num_put_u64(w->out, id);
 }
 

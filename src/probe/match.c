@@ -438,11 +438,6 @@ bool lang_expand(struct compile *c)
 	return c->diag->error_cnt == errors;
 }
 
-static const char *shown(const struct site *s, enum site_show show)
-{
-	return show == SITE_FUNC && s->func ? s->func : s->name;
-}
-
 u32 site_value(struct compile *c, u32 site, enum site_show show)
 {
 	u32 *values = c->site_values[show];
@@ -452,7 +447,7 @@ u32 site_value(struct compile *c, u32 site, enum site_show show)
 
 		values = c->site_values[show] = arena_alloc(c->arena, (c->sites.cnt + 1) * sizeof(*values));
 		for (u32 i = 0; i < c->sites.cnt; i++) {
-			const char *text = shown(&c->sites.at[i], show);
+			const char *text = site_text(&c->sites.at[i], show);
 
 			if (!smap_get(&first, text))
 				smap_put(&first, text, (void *)(uintptr_t)(i + 1));

@@ -508,12 +508,14 @@ static void report_losses(struct run *r)
 			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of %s: a program was running on that CPU already",
 				(unsigned long long)missed, missed == 1 ? "" : "s", missed_what(u));
 	}
-	vec_for(a, &r->attached)
+	vec_for(a, &r->attached) {
+		const struct unit *u = s->image->progs.at[a->prog].unit;
+		bool has_return = u->provider->flags & PROV_RETVAL || u->session;
+
 		if (a->missed)
-			warn_at(r, &s->image->progs.at[a->prog].unit->probe->span,
-				"the kernel missed %llu hit%s of %s: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s",
-				missed_what(s->image->progs.at[a->prog].unit),
-				flags_of(r, a->prog) & PROV_RETVAL || s->image->progs.at[a->prog].unit->session ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
+			warn_at(r, &u->probe->span, "the kernel missed %llu hit%s of %s: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s", missed_what(u),
+				has_return ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
+	}
 	if (symbols_lost(s->symbols))
 		warn_at(r, NULL, "%llu notices of what programs map were lost: names of addresses may be missing",
 			(unsigned long long)symbols_lost(s->symbols));

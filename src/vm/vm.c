@@ -29,11 +29,6 @@ struct vm_env *vm_env(struct vm *vm)
 	return &vm->env;
 }
 
-u32 vm_ncpus(const struct vm *vm)
-{
-	return vm->ncpus;
-}
-
 struct vm_prog *vm_prog_new(struct vm *vm, const struct insn *insns, u32 cnt, struct vm_fault *fault)
 {
 	struct vm_prog *p = xzalloc(sizeof(*p));

@@ -66,7 +66,6 @@ struct vm_fault {
 struct vm *vm_new(u32 ncpus);
 void vm_free(struct vm *vm); /* maps too; programs must be gone */
 struct vm_env *vm_env(struct vm *vm);
-u32 vm_ncpus(const struct vm *vm);
 
 /* Memory that programs may use beside their own. Programs see it at addr; it is at host (not copied). Kernel and user memory is
  * only reached by the probe_read family, as in the kernel; the process's own memory needs no region for that. */

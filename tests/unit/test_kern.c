@@ -619,7 +619,6 @@ static void test_machine(void)
 	CHECK(machine_cpus() >= 1);
 	machine_target(&t, 0);
 	CHECK(t.ncpus == machine_cpus() && !t.features && t.kaddr);
-	CHECK(machine_boot_to_real() > 0);
 	for (u32 f = 0; f < KF_CNT; f++)
 		CHECK(*kern_feature_name((enum kern_feature)f) && *kern_feature_doc((enum kern_feature)f));
 }
