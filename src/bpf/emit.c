@@ -11,6 +11,7 @@ struct emit {
 	vec(struct insn) out;
 	vec(struct line_info) lines;
 	u32 *block_at; /* first instruction of each block */
+	bool *lacks_r0; /* by block: r0 may hold nothing at its start */
 	vec(struct fixup { u32 insn; u32 block; }) fixups;
 	vec(struct func_ref { u32 insn; u32 sub; }) func_refs; /* instructions that want the address of a subprogram */
 	struct span span;
@@ -221,7 +222,45 @@ static void put_branch(struct emit *e, const struct ir_insn *i, const struct ir_
 		put_jump(e, no);
 }
 
-static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_block *next)
+/* Whether r0 may hold nothing after an instruction, which the verifier does not allow at the end. */
+static bool lacks_r0_after(const struct emit *e, const struct ir_insn *i, bool before)
+{
+	if (i->op == IR_CALL)
+		return i->imm == HELPER_ringbuf_submit; /* the only one of ours without result */
+	return before && i->op != IR_CMPXCHG && (!i->d || e->reg[i->d] != 0);
+}
+
+static bool lacks_r0_at_end(const struct emit *e, const struct ir_block *b)
+{
+	bool lacks = e->lacks_r0[b->id];
+
+	vec_for(i, &b->insns)
+		lacks = lacks_r0_after(e, i, lacks);
+	return lacks;
+}
+
+static void find_r0(struct emit *e)
+{
+	bool changed = true;
+
+	e->lacks_r0 = arena_alloc(e->arena, e->f->blocks.cnt * sizeof(*e->lacks_r0));
+	e->lacks_r0[0] = true;
+	while (changed) {
+		changed = false;
+		vec_for(pb, &e->f->blocks) {
+			const struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
+			struct ir_block *next[] = { end->yes, end->no };
+
+			for (u32 k = 0; k < ARRAY_CNT(next); k++) {
+				if (!next[k] || e->lacks_r0[next[k]->id] || !lacks_r0_at_end(e, *pb))
+					continue;
+				e->lacks_r0[next[k]->id] = changed = true;
+			}
+		}
+	}
+}
+
+static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_block *next, bool needs_result)
 {
 	u8 base = i->on_stack ? FP : i->a ? e->reg[i->a] : 0;
 
@@ -308,7 +347,9 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		put_branch(e, i, next);
 		break;
 	case IR_RET:
-		if (i->b.is_imm)
+		if (!needs_result)
+			; /* what r0 holds */
+		else if (i->b.is_imm)
 			put_imm(e, 0, i->b.imm);
 		else
 			put_mov(e, 0, reg_of(e, i->b.r));
@@ -326,12 +367,15 @@ static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 	e->reg = reg;
 	e->fixups.cnt = 0;
 	e->block_at = arena_alloc(e->arena, (f->blocks.cnt + 1) * sizeof(*e->block_at));
+	if (f->is_result_free)
+		find_r0(e);
 	for (u32 n = 0; n < f->blocks.cnt; n++) {
 		const struct ir_block *b = f->blocks.at[n], *next = n + 1 < f->blocks.cnt ? f->blocks.at[n + 1] : NULL;
+		bool needs_result = !f->is_result_free || lacks_r0_at_end(e, b);
 
 		e->block_at[n] = e->out.cnt;
 		vec_for(i, &b->insns)
-			put_insn(e, i, next);
+			put_insn(e, i, next, needs_result);
 	}
 	vec_for(fix, &e->fixups) {
 		s64 off = (s64)e->block_at[fix->block] - fix->insn - 1;

@@ -28,6 +28,7 @@ struct interval {
 	u8 reg;
 	s8 hint;
 	u32 weight;     /* uses and definitions */
+	bool is_tested; /* a branch depends on it */
 	bool is_fresh;  /* made for a spilled value: must not be spilled itself */
 	vreg same_as;   /* wants the register of this one */
 	vreg becomes;   /* is the left side of this one, last of all */
@@ -160,6 +161,8 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		al->iv[i->b.r].hint = 0;
 	if (i->op == IR_CMPXCHG)
 		al->iv[i->c].hint = 0;
+	if (i->op == IR_BR)
+		al->iv[i->a].is_tested = true;
 }
 
 /* Where the range that is open for a register ends; 0: none is. And which ones are or were open, so that nobody looks at all. */
@@ -325,6 +328,10 @@ static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 		return iv->hint;
 	if (like && like->reg != NO_REG && (free >> like->reg & 1))
 		return like->reg;
+	/* A free result is whatever r0 holds. If what is tested on the way is there, it need not be set at the end; and it is a number on every way, so that the
+	 * verifier finds their states equal where they meet. */
+	if (al->f->is_result_free && iv->is_tested && (free & 1))
+		return 0;
 	/* What it becomes has no register yet, but cannot have every one: if that lives across a call, this had better be where that can be. */
 	if (next && next->reg == NO_REG && iv->end < next->start && (free & ~next->forbidden))
 		free &= ~next->forbidden;

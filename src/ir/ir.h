@@ -61,6 +61,7 @@ struct ir_insn {
 
 struct ir_block {
 	u32 id;
+	bool is_seldom;     /* stands behind all others: what runs nearly always is one straight line, which the verifier walks first */
 	vec(struct ir_insn) insns;
 	/* analysis */
 	u32 order;          /* position in the layout */
@@ -90,6 +91,7 @@ struct ir_func {
 	struct ir_func *main; /* itself, or what it is a subprogram of */
 	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
 	bool is_used; /* frame_layout(): something refers to it */
+	bool is_result_free; /* nobody looks at its result: r0 only has to hold something */
 	/* of the main function */
 	vec(struct ir_func *) subs;
 	vec(struct ir_slot) slots;

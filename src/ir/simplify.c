@@ -548,6 +548,23 @@ static void sink_cheap(struct simplify *s)
 	}
 }
 
+static void move_seldom(struct ir_func *f)
+{
+	struct ir_block **seldom = arena_alloc(f->arena, f->blocks.cnt * sizeof(struct ir_block *));
+	u32 kept = 0, cnt = 0;
+
+	vec_for(b, &f->blocks) {
+		if ((*b)->is_seldom)
+			seldom[cnt++] = *b;
+		else
+			f->blocks.at[kept++] = *b;
+	}
+	for (u32 n = 0; n < cnt; n++)
+		f->blocks.at[kept + n] = seldom[n];
+	for (u32 n = 0; n < f->blocks.cnt; n++)
+		f->blocks.at[n]->id = n;
+}
+
 void ir_simplify(struct ir_func *f)
 {
 	struct simplify s = { .f = f, .changed = true };
@@ -565,4 +582,5 @@ void ir_simplify(struct ir_func *f)
 	}
 	sink_cheap(&s);
 	thread_jumps(f);
+	move_seldom(f);
 }

@@ -156,6 +156,11 @@ static const struct type *args(struct compile *c, const struct unit *u)
 	return NULL;
 }
 
+static void lower_entry(struct lower *l)
+{
+	l->b.f->is_result_free = true; /* the kernel runs the program and goes on, whatever it returns */
+}
+
 static struct val lower_argn(struct lower *l, u32 n)
 {
 	/* In a typed program the word may be one that the verifier knows as a pointer, or does not let us load. */
@@ -262,6 +267,7 @@ const struct provider provider_rawtracepoint = {
 	.plan = plan,
 	.args = args,
 	.check_argn = check_argn,
+	.lower_entry = lower_entry,
 	.lower_argn = lower_argn,
 	.lower_arg_member = lower_arg_member,
 	.stack_skip = stack_skip,

@@ -298,7 +298,11 @@ static vreg load_reg(struct lower *l, u32 off)
  * the task anyway, that costs nothing. Elsewhere the registers answer nearly always: the instruction syscall, with which 64-bit code makes 64-bit
  * calls, leaves the address behind itself in cx. No other way into the kernel does; there cx is the second argument, and 64-bit code that makes a
  * 32-bit call (int 0x80) has no reason to pass its own address. So the task is asked only if cx is not that address, as for
- * 32-bit calls, and after exec, a signal's return or a debugger changed the registers. */
+ * 32-bit calls, and after exec, a signal's return or a debugger changed the registers. Code that is not 64-bit makes no 64-bit call, whatever is in cx: a
+ * small program may well have its text behind its last call, and the address of that still in cx.
+ *
+ * The verifier keeps a state to compare others with only where it has walked eight instructions and two jumps since the last one. Where a question
+ * to the task comes back must be such a place, or it walks all that follows twice; the test of the code segment, its register loaded before, is the first. */
 
 #define TS_COMPAT 2    /* thread_info.status */
 #define USER_CS 0x33   /* regs.cs: the code is 64-bit */
@@ -322,27 +326,31 @@ static void leave_if_flagged(struct lower *l)
 
 static void leave_if_compat(struct lower *l)
 {
-	struct ir_block *is_64bit, *ask, *go_on;
-	u32 mark, cs, cx, ip;
+	struct ir_block *ask, *go_on;
+	u32 mark, cs_off, cx_off, ip_off;
+	vreg cs, cx, ip;
 
 	if (!runs_compat(l->c->target))
 		return;
-	if (!is_typed(l->unit) || l->unit->variant & WAY_TASK || !abi_find_reg("cs", &cs) || !abi_find_reg("cx", &cx) || !abi_find_reg("ip", &ip)) {
+	if (!is_typed(l->unit) || l->unit->variant & WAY_TASK || !abi_find_reg("cs", &cs_off) || !abi_find_reg("cx", &cx_off) ||
+	    !abi_find_reg("ip", &ip_off)) {
 		leave_if_flagged(l);
 		return;
 	}
-	is_64bit = ir_block_new(l->b.f);
 	ask = ir_block_new(l->b.f);
+	ask->is_seldom = true;
 	go_on = ir_block_new(l->b.f);
-	ir_br(&l->b, C_EQ, ir_load(&l->b, regs(l), cs, 2), opnd_imm(USER_CS), is_64bit, ask);
-	ir_place(&l->b, is_64bit);
-	ir_br(&l->b, C_EQ, ir_load(&l->b, regs(l), cx, 8), opnd_reg(ir_load(&l->b, regs(l), ip, 8)), go_on, ask);
+	cx = ir_load(&l->b, regs(l), cx_off, 8);
+	ip = ir_load(&l->b, regs(l), ip_off, 8);
+	cs = ir_load(&l->b, regs(l), cs_off, 2);
+	ir_br(&l->b, C_NE, cx, opnd_reg(ip), ask, go_on);
 	mark = lower_mark(l);
 	ir_place(&l->b, ask);
 	leave_if_flagged(l);
 	lower_forget(l, mark);
 	ir_jmp(&l->b, go_on);
 	ir_place(&l->b, go_on);
+	probe_leave_if(l, C_NE, cs, opnd_imm(USER_CS));
 }
 
 /* Several system calls: a table gives for each number which of the unit's sites it is, counted from 1, or 0. */
@@ -373,6 +381,8 @@ static void lower_entry(struct lower *l)
 	u32 way = way_of(l->unit);
 	vreg nr;
 
+	/* A perf event is filtered by the result; on a raw tracepoint nobody looks at it. */
+	l->b.f->is_result_free = way != WAY_PERF && !has_record(l->unit);
 	if (way != WAY_ENTER && way != WAY_EXIT)
 		return;
 	/* sys_enter(regs, number), sys_exit(regs, result) */

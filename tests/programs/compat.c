@@ -1,5 +1,6 @@
-/* compat TIMES: makes the system call of one number in three ways, so often each: by the instruction of 64-bit programs; by the 32-bit interrupt from 64-bit
- * code; by the same from 32-bit code. The number is swapoff of 64-bit programs, which nobody calls for nothing, and poll of 32-bit ones. */
+/* compat TIMES: makes the system call of one number in four ways, so often each: by the instruction of 64-bit programs; by the 32-bit interrupt from 64-bit
+ * code; by the same from 32-bit code; and from there with the address behind the call as second argument. The number is swapoff of 64-bit programs, which nobody calls for nothing, and poll of 32-bit ones. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int interrupt(void)
 
 /* The same from a code segment of 32 bits, there and back by far jumps: a far call would need a stack below 4 GiB, and QEMU's emulation writes to it
  * as if it were the kernel. Code must be there, too, as this program is (it is not position-independent). */
-static int interrupt_in_32bit(unsigned char *low)
+static int interrupt_in_32bit(unsigned char *low, unsigned long second)
 {
 	static const unsigned char code[] = { 0xcd, 0x80, 0xea, 0, 0, 0, 0, 0x33, 0 }; /* int $0x80; ljmp $0x33, $back */
 	struct __attribute__((packed)) {
@@ -33,7 +34,7 @@ static int interrupt_in_32bit(unsigned char *low)
 	/* The kernel returns to 32-bit code with half of the stack pointer. */
 	__asm__ volatile("mov %%rsp, %%r13; lea 1f(%%rip), %%r12; mov %%r12d, 3(%[low]); ljmp *%[to]; 1: mov %%r13, %%rsp"
 			 : "=a"(result)
-			 : "a"(NR), "b"(0), "c"(0), "d"(0), [low] "r"(low), [to] "m"(to)
+			 : "a"(NR), "b"(0), "c"(second), "d"(0), [low] "r"(low), [to] "m"(to)
 			 : "memory", "r8", "r9", "r10", "r11", "r12", "r13");
 	return result;
 }
@@ -48,7 +49,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < times; i++)
 		syscall(SYS_swapoff, NULL);
 	for (int i = 0; i < times; i++)
-		ok += !interrupt() + !interrupt_in_32bit(low);
+		/* 2: the length of the interrupt. That many files cannot be polled. */
+		ok += !interrupt() + !interrupt_in_32bit(low, 0) + (interrupt_in_32bit(low, (unsigned long)low + 2) == -EINVAL);
 	printf("%d 32-bit calls\n", ok);
 	return 0;
 }
