@@ -5,11 +5,13 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
+	size_t sz; /* of mem */
 	max_align_t mem[];
 };
 
-/* Chunks grow with the arena: memory that a small script does not need is not touched. */
-enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 64 << 10 };
+/* Chunks grow with the arena: memory that a small script does not need is not touched. Large ones come zeroed from the kernel, page by page as they
+ * are used: calloc() does not write to them. */
+enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 1 << 20 };
 
 void arena_init(struct arena *a)
 {
@@ -27,26 +29,92 @@ void arena_release(struct arena *a)
 	arena_init(a);
 }
 
+static void add_chunk(struct arena *a, size_t mem_sz)
+{
+	struct arena_chunk *c = xzalloc(sizeof(*c) + mem_sz);
+
+	c->sz = mem_sz;
+	c->next = a->chunk;
+	a->chunk = c;
+	a->at = a->clean = (char *)c->mem;
+	a->end = a->at + mem_sz;
+}
+
+void arena_clear(struct arena *a)
+{
+	struct arena_chunk *c = a->chunk;
+	size_t total = 0;
+
+	if (!c)
+		return;
+	if (c->next) {
+		for (; c; c = c->next)
+			total += c->sz;
+		arena_release(a);
+		a->chunk_sz = CHUNK_MAX;
+		add_chunk(a, total);
+	} else {
+		a->clean = MAX(a->clean, a->at);
+		a->at = (char *)c->mem;
+	}
+}
+
+static size_t rounded(size_t sz)
+{
+	return ALIGN_UP(sz ? sz : 1, _Alignof(max_align_t));
+}
+
+/* The next sz bytes, which are there. */
+static void take(struct arena *a, size_t sz)
+{
+	if (a->at < a->clean)
+		memset(a->at, 0, MIN(sz, (size_t)(a->clean - a->at)));
+	a->at += sz;
+}
+
 void *arena_alloc(struct arena *a, size_t sz)
 {
 	void *p;
 
-	sz = ALIGN_UP(sz ? sz : 1, _Alignof(max_align_t));
+	sz = rounded(sz);
 	if ((size_t)(a->end - a->at) < sz) {
-		size_t mem_sz;
-		struct arena_chunk *c;
-
 		a->chunk_sz = a->chunk_sz ? MIN(2 * a->chunk_sz, CHUNK_MAX) : CHUNK_MIN;
-		mem_sz = MAX(sz, a->chunk_sz - sizeof(*c));
-		c = xzalloc(sizeof(*c) + mem_sz);
-		c->next = a->chunk;
-		a->chunk = c;
-		a->at = (char *)c->mem;
-		a->end = a->at + mem_sz;
+		add_chunk(a, MAX(sz, a->chunk_sz - sizeof(struct arena_chunk)));
 	}
 	p = a->at;
-	a->at += sz;
+	take(a, sz);
 	return p;
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old_sz, size_t sz)
+{
+	void *moved;
+
+	if (p && (char *)p + rounded(old_sz) == a->at && (size_t)(a->end - (char *)p) >= rounded(sz)) {
+		take(a, rounded(sz) - rounded(old_sz));
+		return p;
+	}
+	moved = arena_alloc(a, sz);
+	if (old_sz)
+		memcpy(moved, p, old_sz);
+	return moved;
+}
+
+void arena_shrink(struct arena *a, void *p, size_t old_sz, size_t sz)
+{
+	if (!p || (char *)p + rounded(old_sz) != a->at)
+		return;
+	a->clean = MAX(a->clean, a->at);
+	a->at = (char *)p + rounded(sz);
+}
+
+void *arena_memdup(struct arena *a, const void *p, size_t sz)
+{
+	void *copy = arena_alloc(a, sz);
+
+	if (sz)
+		memcpy(copy, p, sz);
+	return copy;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

@@ -25,14 +25,18 @@
 #define avec_push(arena, v, ...)                                                                                       \
 	do {                                                                                                           \
 		if ((v)->cnt == (v)->cap) {                                                                            \
-			void *grown_;                                                                                  \
-			(v)->cap = (v)->cap ? 2 * (v)->cap : 4;                                                        \
-			grown_ = arena_alloc((arena), (v)->cap * sizeof(*(v)->at));                                    \
-			if ((v)->cnt)                                                                                  \
-				memcpy(grown_, (v)->at, (v)->cnt * sizeof(*(v)->at));                                  \
-			(v)->at = grown_;                                                                              \
+			u32 cap_ = (v)->cap ? 2 * (v)->cap : 4;                                                        \
+			(v)->at = arena_grow((arena), (v)->at, (v)->cap * sizeof(*(v)->at), cap_ * sizeof(*(v)->at));  \
+			(v)->cap = cap_;                                                                               \
 		}                                                                                                      \
 		(v)->at[(v)->cnt++] = (__VA_ARGS__);                                                                   \
+	} while (0)
+
+/* No more will come, or not soon: what is not in use goes back if the vec was the last to grow in its arena. */
+#define avec_trim(arena, v)                                                                                            \
+	do {                                                                                                           \
+		arena_shrink((arena), (v)->at, (v)->cap * sizeof(*(v)->at), (v)->cnt * sizeof(*(v)->at));              \
+		(v)->cap = (v)->cnt;                                                                                   \
 	} while (0)
 
 #define vec_free(v)                                                                                                    \

@@ -5,8 +5,6 @@
 enum { FP = 10, UNUSED_REG = 255 };
 
 struct emit {
-	struct arena *arena;
-	struct ir_func *f;
 	const u8 *reg;
 	vec(struct insn) out;
 	vec(struct line_info) lines;
@@ -25,9 +23,9 @@ static void put(struct emit *e, u8 code, u8 dst, u8 src, s16 off, s32 imm)
 		if (last && last->insn == e->out.cnt)
 			last->span = e->span;
 		else
-			avec_push(e->arena, &e->lines, (struct line_info){ e->out.cnt, e->span });
+			vec_push(&e->lines, (struct line_info){ e->out.cnt, e->span });
 	}
-	avec_push(e->arena, &e->out, (struct insn){ .code = code, .dst = dst, .src = src, .off = off, .imm = imm });
+	vec_push(&e->out, (struct insn){ .code = code, .dst = dst, .src = src, .off = off, .imm = imm });
 }
 
 static u8 reg_of(const struct emit *e, vreg v)
@@ -197,7 +195,7 @@ next_round:;
 
 static void put_jump(struct emit *e, const struct ir_block *to)
 {
-	avec_push(e->arena, &e->fixups, (struct fixup){ e->out.cnt, to->id });
+	vec_push(&e->fixups, (struct fixup){ e->out.cnt, to->id });
 	put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 }
 
@@ -211,7 +209,7 @@ static void put_branch(struct emit *e, const struct ir_insn *i, const struct ir_
 		yes = no;
 		no = i->yes;
 	}
-	avec_push(e->arena, &e->fixups, (struct fixup){ e->out.cnt, yes->id });
+	vec_push(&e->fixups, (struct fixup){ e->out.cnt, yes->id });
 	if (i->b.is_imm) {
 		BUG_ON(i->b.imm != (s32)i->b.imm);
 		put(e, BPF_JMP | cond_bits(cond) | BPF_K, reg_of(e, i->a), 0, 0, i->b.imm);
@@ -239,15 +237,15 @@ static bool lacks_r0_at_end(const struct emit *e, const struct ir_block *b)
 	return lacks;
 }
 
-static void find_r0(struct emit *e)
+static void find_r0(struct emit *e, struct ir_func *f)
 {
 	bool changed = true;
 
-	e->lacks_r0 = arena_alloc(e->arena, e->f->blocks.cnt * sizeof(*e->lacks_r0));
+	e->lacks_r0 = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(*e->lacks_r0));
 	e->lacks_r0[0] = true;
 	while (changed) {
 		changed = false;
-		vec_for(pb, &e->f->blocks) {
+		vec_for(pb, &f->blocks) {
 			const struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
 			struct ir_block *next[] = { end->yes, end->no };
 
@@ -325,7 +323,7 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		put_mov(e, reg_of(e, i->d), i->index + 1);
 		break;
 	case IR_FUNC:
-		avec_push(e->arena, &e->func_refs, (struct func_ref){ e->out.cnt, i->index });
+		vec_push(&e->func_refs, (struct func_ref){ e->out.cnt, i->index });
 		put(e, BPF_LD | BPF_IMM | BPF_DW, reg_of(e, i->d), BPF_PSEUDO_FUNC, 0, 0);
 		put(e, 0, 0, 0, 0, 0);
 		break;
@@ -363,12 +361,13 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 /* One function, behind what there is. */
 static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 {
-	e->f = f;
+	bool fits = true;
+
 	e->reg = reg;
 	e->fixups.cnt = 0;
-	e->block_at = arena_alloc(e->arena, (f->blocks.cnt + 1) * sizeof(*e->block_at));
+	e->block_at = arena_alloc(&f->mem->pass, (f->blocks.cnt + 1) * sizeof(*e->block_at));
 	if (f->is_result_free)
-		find_r0(e);
+		find_r0(e, f);
 	for (u32 n = 0; n < f->blocks.cnt; n++) {
 		const struct ir_block *b = f->blocks.at[n], *next = n + 1 < f->blocks.cnt ? f->blocks.at[n + 1] : NULL;
 		bool needs_result = !f->is_result_free || lacks_r0_at_end(e, b);
@@ -380,34 +379,45 @@ static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 	vec_for(fix, &e->fixups) {
 		s64 off = (s64)e->block_at[fix->block] - fix->insn - 1;
 
-		if (off != (s16)off)
-			return false;
+		fits &= off == (s16)off;
 		e->out.at[fix->insn].off = off;
 	}
+	arena_clear(&f->mem->pass);
+	return fits;
+}
+
+static bool put_funcs(struct emit *e, struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog)
+{
+	u32 *starts = arena_alloc(&f->mem->funcs, (f->subs.cnt + 1) * sizeof(*starts));
+
+	avec_push(a, &prog->func_starts, 0);
+	if (!put_func(e, f, regs[0]))
+		return false;
+	for (u32 i = 0; i < f->subs.cnt; i++) {
+		if (!f->subs.at[i]->is_used)
+			continue;
+		starts[i] = e->out.cnt;
+		avec_push(a, &prog->func_starts, e->out.cnt);
+		if (!put_func(e, f->subs.at[i], regs[i + 1]))
+			return false;
+	}
+	vec_for(ref, &e->func_refs)
+		e->out.at[ref->insn].imm = starts[ref->sub] - ref->insn - 1;
 	return true;
 }
 
 bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog)
 {
-	struct emit e = { .arena = a };
-	u32 *starts = arena_alloc(a, (f->subs.cnt + 1) * sizeof(*starts));
+	struct emit e = {};
+	bool fits = put_funcs(&e, a, f, regs, prog);
 
-	avec_push(a, &prog->func_starts, 0);
-	if (!put_func(&e, f, regs[0]))
-		return false;
-	for (u32 i = 0; i < f->subs.cnt; i++) {
-		if (!f->subs.at[i]->is_used)
-			continue;
-		starts[i] = e.out.cnt;
-		avec_push(a, &prog->func_starts, e.out.cnt);
-		if (!put_func(&e, f->subs.at[i], regs[i + 1]))
-			return false;
-	}
-	vec_for(ref, &e.func_refs)
-		e.out.at[ref->insn].imm = starts[ref->sub] - ref->insn - 1;
-	prog->insns = e.out.at;
+	prog->insns = arena_memdup(a, e.out.at, e.out.cnt * sizeof(*e.out.at));
 	prog->insn_cnt = e.out.cnt;
-	prog->lines = e.lines.at;
+	prog->lines = arena_memdup(a, e.lines.at, e.lines.cnt * sizeof(*e.lines.at));
 	prog->line_cnt = e.lines.cnt;
-	return true;
+	vec_free(&e.out);
+	vec_free(&e.lines);
+	vec_free(&e.fixups);
+	vec_free(&e.func_refs);
+	return fits;
 }

@@ -30,8 +30,8 @@ static void placed_init(struct placed *p, struct ir_func *f)
 {
 	u32 first = UINT32_MAX;
 
-	p->at = arena_alloc(f->arena, (f->slots.cnt + 1) * sizeof(*p->at));
-	p->first_open = arena_alloc(f->arena, (f->slots.cnt + 1) * sizeof(*p->first_open));
+	p->at = arena_alloc(&f->mem->pass, (f->slots.cnt + 1) * sizeof(*p->at));
+	p->first_open = arena_alloc(&f->mem->pass, (f->slots.cnt + 1) * sizeof(*p->first_open));
 	p->cnt = 0;
 	for (u32 n = f->slots.cnt; n-- > 0;) {
 		first = MIN(first, f->slots.at[n].open);
@@ -116,7 +116,7 @@ u32 frame_stack(const struct ir_func *f)
 
 void frame_layout(struct ir_func *f)
 {
-	bool *used = arena_alloc(f->arena, f->slots.cnt + 1);
+	bool *used = arena_alloc(&f->mem->pass, f->slots.cnt + 1);
 	u32 limit = slots_limit(mark_used(f, used)), end;
 	struct placed placed;
 
@@ -153,33 +153,20 @@ void frame_layout(struct ir_func *f)
 			s->off -= (s32)s->owner->stack_sz;
 	}
 	f->scratch_sz = ALIGN_UP(f->scratch_sz, 64);
+	arena_clear(&f->mem->pass);
 }
 
-static struct ir_insn *find_op(struct ir_func *f, enum ir_op op, u32 *block, u32 *at)
+static struct ir_insn *find_op(struct ir_block *b, enum ir_op op)
 {
-	for (u32 n = 0; n < f->blocks.cnt; n++) {
-		struct ir_block *b = f->blocks.at[n];
-
-		for (u32 k = 0; k < b->insns.cnt; k++) {
-			if (b->insns.at[k].op == op) {
-				*block = n;
-				*at = k;
-				return &b->insns.at[k];
-			}
-		}
-	}
+	vec_for(i, &b->insns)
+		if (i->op == op)
+			return i;
 	return NULL;
-}
-
-static void remove_insn(struct ir_block *b, u32 at)
-{
-	memmove(&b->insns.at[at], &b->insns.at[at + 1], (b->insns.cnt - at - 1) * sizeof(*b->insns.at));
-	b->insns.cnt--;
 }
 
 static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
 {
-	avec_push(f->arena, &f->blocks, b);
+	avec_push(&f->mem->funcs, &f->blocks, b);
 	memmove(&f->blocks.at[at + 1], &f->blocks.at[at], (f->blocks.cnt - 1 - at) * sizeof(*f->blocks.at));
 	f->blocks.at[at] = b;
 	for (u32 n = 0; n < f->blocks.cnt; n++)
@@ -204,7 +191,7 @@ static void acquire(struct ir_func *f, struct ir_build *bld, const struct ir_ins
 	u32 block = bld->cur->id;
 
 	/* A register of its own with one definition, so that offsets from it fold. */
-	avec_push(f->arena, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span });
+	avec_push(&f->mem->code, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span });
 	memmove(&go_on->insns.at[1], &go_on->insns.at[0], (go_on->insns.cnt - 1) * sizeof(*go_on->insns.at));
 	go_on->insns.at[0] = (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span };
 
@@ -229,16 +216,16 @@ static void acquire(struct ir_func *f, struct ir_build *bld, const struct ir_ins
 }
 
 /* The marker becomes the code that finds this run's part. */
-static void expand_mark(struct ir_func *f, u32 block, u32 at_insn, const struct scratch_place *at)
+static void expand_mark(struct ir_func *f, struct ir_block *b, u32 at_insn, const struct scratch_place *at)
 {
-	struct ir_block *b = f->blocks.at[block], *go_on = ir_block_new(f);
+	struct ir_block *go_on = ir_block_new(f);
 	struct ir_insn mark = b->insns.at[at_insn];
 	struct ir_build bld = { .f = f, .cur = b, .span = mark.span };
 
 	for (u32 k = at_insn + 1; k < b->insns.cnt; k++)
-		avec_push(f->arena, &go_on->insns, b->insns.at[k]);
+		avec_push(&f->mem->code, &go_on->insns, b->insns.at[k]);
 	b->insns.cnt = at_insn;
-	insert_block(f, block + 1, go_on);
+	insert_block(f, b->id + 1, go_on);
 	if (at->is_shared) {
 		acquire(f, &bld, &mark, at, go_on);
 	} else {
@@ -247,16 +234,36 @@ static void expand_mark(struct ir_func *f, u32 block, u32 at_insn, const struct 
 	}
 }
 
-void frame_expand(struct ir_func *f, const struct scratch_place *at)
+/* IR_SCRATCH becomes the code that it stands for; where no scratch is needed it stays, for the caller to drop. Returns the register that it sets; 0: there is none. */
+static vreg expand_scratch(struct ir_func *f, const struct scratch_place *at)
 {
-	struct ir_insn *mark, *i;
-	const struct ir_slot *slots = f->main->slots.at;
-	bool needs_scratch = f->main->scratch_sz;
-	vreg base = 0;
-	u32 block, n;
-	struct ir_insn **slot_of = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*slot_of));
+	struct ir_block *b = f->scratch_block;
+	struct ir_insn *mark = b ? find_op(b, IR_SCRATCH) : NULL;
+	vreg base;
 
-	/* An access relative to a slot on the stack uses r10 itself. A slot's address has one definition by construction. */
+	f->scratch_block = NULL;
+	if (mark) {
+		base = mark->d;
+		if (f->main->scratch_sz)
+			expand_mark(f, b, mark - b->insns.at, at);
+		return base;
+	}
+	vec_for(pb, &f->blocks) {
+		mark = find_op(*pb, IR_SCRATCH_AT);
+		if (mark) {
+			*mark = (struct ir_insn){ .op = IR_LOAD, .d = mark->d, .a = mark->a, .size = 8, .span = mark->span };
+			return mark->d;
+		}
+	}
+	return 0;
+}
+
+/* An access relative to a slot on the stack uses r10 itself. A slot's address has one definition by construction. */
+static void use_frame(struct ir_func *f)
+{
+	const struct ir_slot *slots = f->main->slots.at;
+	struct ir_insn **slot_of = arena_alloc(&f->mem->pass, (f->vreg_cnt + 1) * sizeof(*slot_of));
+
 	vec_for(b, &f->blocks)
 		vec_for(k, &(*b)->insns)
 			if (k->op == IR_SLOT)
@@ -274,37 +281,36 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 			}
 		}
 	}
-	mark = find_op(f, IR_SCRATCH, &block, &n);
-	if (mark) {
-		base = mark->d;
-		if (needs_scratch)
-			expand_mark(f, block, n, at);
-		else
-			remove_insn(f->blocks.at[block], n);
-	}
-	mark = base ? NULL : find_op(f, IR_SCRATCH_AT, &block, &n);
-	if (mark) {
-		base = mark->d;
-		*mark = (struct ir_insn){ .op = IR_LOAD, .d = base, .a = mark->a, .size = 8, .span = mark->span };
-	}
-	while ((i = find_op(f, IR_UNSCRATCH, &block, &n))) {
-		if (needs_scratch && at->is_shared)
-			*i = (struct ir_insn){ .op = IR_STORE, .a = i->a, .size = 8, .b = opnd_imm(0), .span = i->span };
-		else
-			remove_insn(f->blocks.at[block], n);
-	}
-	/* Scratch slots become base + offset; stack slots keep their op, which emit() turns into r10 + offset. */
+	arena_clear(&f->mem->pass);
+}
+
+void frame_expand(struct ir_func *f, const struct scratch_place *at)
+{
+	const struct ir_slot *slots = f->main->slots.at;
+	bool is_given_back = f->main->scratch_sz && at->is_shared;
+	vreg base;
+
+	use_frame(f);
+	base = expand_scratch(f, at);
 	vec_for(b, &f->blocks) {
+		u32 kept = 0;
+
 		vec_for(k, &(*b)->insns) {
-			if (k->op != IR_SLOT)
+			if (k->op == IR_SCRATCH || (k->op == IR_UNSCRATCH && !is_given_back))
 				continue;
-			if (slots[k->index].in_scratch) {
+			if (k->op == IR_UNSCRATCH)
+				*k = (struct ir_insn){ .op = IR_STORE, .a = k->a, .size = 8, .b = opnd_imm(0), .span = k->span };
+			/* Scratch slots become base + offset; stack slots keep their op, which emit() turns into r10 + offset. */
+			if (k->op == IR_SLOT && slots[k->index].in_scratch) {
 				BUG_ON(!base);
 				*k = (struct ir_insn){ .op = IR_ADD, .d = k->d, .a = base, .span = k->span,
 						       .b = opnd_imm(k->imm + slots[k->index].off) };
-			} else {
+			} else if (k->op == IR_SLOT) {
 				k->imm += slots[k->index].off;
 			}
+			if (&(*b)->insns.at[kept++] != k)
+				(*b)->insns.at[kept - 1] = *k;
 		}
+		(*b)->insns.cnt = kept;
 	}
 }

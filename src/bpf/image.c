@@ -267,7 +267,7 @@ static void simplify(struct ir_func *f)
 static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const struct scratch_place *scratch)
 {
 	struct image_prog prog = { .unit = u };
-	u8 **regs = arena_alloc(c->arena, (f->subs.cnt + 1) * sizeof(*regs));
+	u8 **regs = arena_alloc(&f->mem->funcs, (f->subs.cnt + 1) * sizeof(*regs));
 	bool fits = true;
 	u32 cnt = 0;
 
@@ -303,17 +303,14 @@ static bool finish(struct compile *c, struct unit *u, struct ir_func *f, const s
 	return true;
 }
 
-bool image_build(struct compile *c)
+static bool make_programs(struct compile *c, struct ir_mem *mem)
 {
-	struct ir_func **funcs = arena_alloc(c->arena, (c->units.cnt + 1) * sizeof(*funcs));
-	struct scratch_place *scratch = arena_alloc(c->arena, (c->units.cnt + 1) * sizeof(*scratch));
+	struct ir_func **funcs = arena_alloc(&mem->funcs, (c->units.cnt + 1) * sizeof(*funcs));
+	struct scratch_place *scratch = arena_alloc(&mem->funcs, (c->units.cnt + 1) * sizeof(*scratch));
 	u32 before = c->diag->error_cnt, scratch_sz;
 
-	c->image = arena_new(c->arena, struct image);
-	c->image->compile = c;
-	lay_out_maps(c);
 	for (u32 i = 0; i < c->units.cnt; i++) {
-		funcs[i] = lower_unit(c, c->units.at[i]);
+		funcs[i] = lower_unit(c, c->units.at[i], mem);
 		simplify(funcs[i]);
 		if (c->ir_text)
 			ir_print(funcs[i], c->ir_text);
@@ -328,6 +325,19 @@ bool image_build(struct compile *c)
 			return false;
 	make_fixed_maps(c, scratch_sz);
 	return true;
+}
+
+bool image_build(struct compile *c)
+{
+	struct ir_mem mem = {};
+	bool ok;
+
+	c->image = arena_new(c->arena, struct image);
+	c->image->compile = c;
+	lay_out_maps(c);
+	ok = make_programs(c, &mem);
+	ir_mem_release(&mem);
+	return ok;
 }
 
 void image_print(const struct image *img, struct sbuf *out)

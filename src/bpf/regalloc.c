@@ -18,28 +18,28 @@ enum { FIRST_POS = 2 };
 
 struct range {
 	u32 start, end; /* both included */
+	u32 next;       /* the range behind it, which it does not touch; 0: none */
 };
 
 struct interval {
 	u32 start, end; /* first and last position; start > end: never used */
-	vec(struct range) ranges; /* in order, none touches the next */
-	u32 passed;     /* of these: how many end before the scan's position */
+	u32 ranges;     /* the first of its ranges that does not end before the scan's position */
+	u32 weight;     /* uses and definitions */
+	vreg same_as;   /* wants the register of this one */
+	vreg becomes;   /* is the left side of this one, last of all */
 	u16 forbidden;  /* machine registers that something inside destroys */
 	u8 reg;
 	s8 hint;
-	u32 weight;     /* uses and definitions */
 	bool is_tested; /* a branch depends on it */
-	bool is_fresh;  /* made for a spilled value: must not be spilled itself */
-	vreg same_as;   /* wants the register of this one */
-	vreg becomes;   /* is the left side of this one, last of all */
 };
 
 struct alloc {
 	struct ir_func *f;
+	struct arena *arena; /* of this attempt */
 	struct interval *iv;
-	u32 iv_cnt;
-	bool *fresh; /* by vreg, survives restarts */
-	u32 fresh_cap;
+	u32 iv_cnt, pos_cnt;
+	vec(struct range) ranges; /* number 0 is none */
+	u32 given_cnt; /* registers behind these were made for spilled values: they must not be spilled themselves */
 };
 
 static u16 usable_regs(void)
@@ -47,72 +47,40 @@ static u16 usable_regs(void)
 	return CALLER_SAVED | (((1u << CALLEE_SAVED_CNT) - 1) << 6);
 }
 
-static void add_range(struct alloc *al, vreg v, u32 start, u32 end)
-{
-	struct interval *iv = &al->iv[v];
-
-	iv->start = MIN(iv->start, start);
-	iv->end = MAX(iv->end, end);
-	avec_push(al->f->arena, &iv->ranges, (struct range){ start, end });
-}
-
-/* Positions by kind of what they destroy, as counts: how many are before a position. */
-struct destroyers {
-	u32 *before; /* one more element than there are positions */
-};
-
-static bool is_destroyed(const struct interval *iv, const struct destroyers *d)
-{
-	vec_for(r, &iv->ranges)
-		/* strictly inside: what reads or writes there itself is not in the way */
-		if (r->end > r->start && d->before[r->end] > d->before[r->start + 1])
-			return true;
-	return false;
-}
-
-static int by_range_start(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Puts the ranges in order and makes one of those that overlap, as they do at the borders of blocks. Neighbours stay apart: a call may read a register
+/* Ranges come from the last to the first. Those that overlap, as they do at the borders of blocks, become one. Neighbours stay apart: a call may read a register
  * at one position and write it at the next, and does not destroy it. */
-static void order_ranges(struct interval *iv)
+static void add_range(struct alloc *al, struct interval *iv, u32 start, u32 end)
 {
-	u32 cnt = 0;
+	struct range *next = &al->ranges.at[iv->ranges];
 
-	if (iv->ranges.cnt < 2)
+	iv->start = start;
+	iv->end = MAX(iv->end, end);
+	if (iv->ranges && end >= next->start) {
+		next->start = start;
+		next->end = MAX(next->end, end);
 		return;
-	qsort(iv->ranges.at, iv->ranges.cnt, sizeof(*iv->ranges.at), by_range_start);
-	vec_for(r, &iv->ranges) {
-		struct range *last = cnt ? &iv->ranges.at[cnt - 1] : NULL;
-
-		if (last && r->start <= last->end)
-			last->end = MAX(last->end, r->end);
-		else
-			iv->ranges.at[cnt++] = *r;
 	}
-	iv->ranges.cnt = cnt;
+	avec_push(al->arena, &al->ranges, (struct range){ start, end, iv->ranges });
+	iv->ranges = al->ranges.cnt - 1;
 }
 
 /* Whether an interval is live somewhere in another one, at whose start the scan is. What ends before that, nobody looks at again. */
-static bool intersect(const struct interval *at, struct interval *other)
+static bool intersect(const struct alloc *al, const struct interval *at, struct interval *other)
 {
-	u32 i = 0, k;
+	const struct range *ranges = al->ranges.at;
+	u32 i = at->ranges, k;
 
-	while (other->passed < other->ranges.cnt && other->ranges.at[other->passed].end < at->start)
-		other->passed++;
-	for (k = other->passed; i < at->ranges.cnt && k < other->ranges.cnt;) {
-		const struct range *x = &at->ranges.at[i], *y = &other->ranges.at[k];
+	while (other->ranges && ranges[other->ranges].end < at->start)
+		other->ranges = ranges[other->ranges].next;
+	for (k = other->ranges; i && k;) {
+		const struct range *x = &ranges[i], *y = &ranges[k];
 
 		if (x->start <= y->end && y->start <= x->end)
 			return true;
 		if (x->end < y->start)
-			i++;
+			i = x->next;
 		else
-			k++;
+			k = y->next;
 	}
 	return false;
 }
@@ -179,24 +147,52 @@ static void set_end(struct open_ranges *o, vreg v, u32 pos)
 	o->end[v] = MAX(o->end[v], pos);
 }
 
-/* Goes through a block from its end. */
-static void build_block(struct alloc *al, struct ir_block *b, u32 first, struct open_ranges *o)
-{
-	u32 pos = first + 2 * b->insns.cnt;
+/* The next position, from where the building is, at which something destroys registers. */
+struct destroyers {
+	u32 call, cmpxchg;
+};
 
+static void add_live(struct alloc *al, vreg v, u32 start, u32 end, const struct destroyers *next)
+{
+	struct interval *iv = &al->iv[v];
+
+	/* Strictly inside: what reads or writes there itself is not in the way. */
+	if (next->call < end)
+		iv->forbidden |= CALLER_SAVED;
+	if (next->cmpxchg < end)
+		iv->forbidden |= 1;
+	add_range(al, iv, start, end);
+}
+
+/* Registers that cannot be had because of what an instruction does with its operands. */
+static void forbid_operands(struct alloc *al, const struct ir_insn *i)
+{
+	/* the arguments behind this one are still in their registers */
+	if (i->op == IR_ARG)
+		al->iv[i->d].forbidden |= 0x3f & ~((1u << (i->index + 2)) - 1);
+	/* address and new value are read after r0 was set up */
+	if (i->op == IR_CMPXCHG) {
+		if (i->a)
+			al->iv[i->a].forbidden |= 1;
+		al->iv[i->b.r].forbidden |= 1;
+	}
+}
+
+/* Goes through a block from its end, which is at position pos. */
+static void build_block(struct alloc *al, struct ir_block *b, u32 pos, struct open_ranges *o, struct destroyers *next)
+{
 	o->touched_cnt = 0;
-	for (u32 w = 0; w < al->f->live_words; w++)
-		for (u64 bits = b->live_out[w]; bits; bits &= bits - 1)
-			set_end(o, al->f->live_vregs[64 * w + __builtin_ctzll(bits)], pos - 1);
+	for (u32 n = 0; n < b->live_out_cnt; n++)
+		set_end(o, b->live_out[n], pos - 1);
 	for (u32 k = b->insns.cnt; k-- > 0;) {
 		const struct ir_insn *i = &b->insns.at[k];
 		vreg uses[8];
 		u32 n = ir_uses(i, uses);
 
 		pos -= 2;
-		note_hints(al, i);
+		forbid_operands(al, i);
 		if (i->d) {
-			add_range(al, i->d, pos + 1, MAX(o->end[i->d], pos + 1));
+			add_live(al, i->d, pos + 1, MAX(o->end[i->d], pos + 1), next);
 			o->end[i->d] = 0;
 		}
 		for (u32 u = 0; u < n; u++)
@@ -207,47 +203,19 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 first, struct 
 		/* The old value replaces the operand in its register: the address must not be there. */
 		if (i->op == IR_FETCH_ADD && i->a)
 			set_end(o, i->a, pos + 1);
+		if (i->op == IR_CALL)
+			next->call = pos;
+		if (i->op == IR_CMPXCHG)
+			next->cmpxchg = pos;
 	}
 	/* what lives on from before is there before the first instruction reads anything */
 	for (u32 n = 0; n < o->touched_cnt; n++) {
 		vreg v = o->touched[n];
 
 		if (o->end[v])
-			add_range(al, v, first - 1, o->end[v]);
+			add_live(al, v, pos - 1, o->end[v], next);
 		o->end[v] = 0;
 	}
-}
-
-static bool destroys_all(const struct ir_insn *i)
-{
-	return i->op == IR_CALL;
-}
-
-static bool destroys_r0(const struct ir_insn *i)
-{
-	return i->op == IR_CMPXCHG;
-}
-
-/* Forbids registers to all that live across instructions of a kind. */
-static void forbid(struct alloc *al, u32 pos_cnt, bool (*is_kind)(const struct ir_insn *), u16 destroyed)
-{
-	struct destroyers d = { arena_alloc(al->f->arena, (pos_cnt + 2) * sizeof(*d.before)) };
-	u32 pos = FIRST_POS, cnt = 0;
-
-	vec_for(b, &al->f->blocks) {
-		vec_for(i, &(*b)->insns) {
-			d.before[pos] = cnt;
-			cnt += is_kind(i);
-			d.before[pos + 1] = cnt;
-			pos += 2;
-		}
-	}
-	d.before[pos] = d.before[pos + 1] = cnt;
-	if (!cnt)
-		return;
-	for (u32 v = 1; v < al->iv_cnt; v++)
-		if (is_destroyed(&al->iv[v], &d))
-			al->iv[v].forbidden |= destroyed;
 }
 
 /* How often registers can be touched in one block. */
@@ -263,57 +231,65 @@ static u32 touched_max(const struct alloc *al)
 static void build_intervals(struct alloc *al)
 {
 	struct ir_func *f = al->f;
-	u32 pos = FIRST_POS;
+	struct destroyers next = { UINT32_MAX, UINT32_MAX };
 	struct open_ranges open;
+	u32 pos = FIRST_POS;
 
 	al->iv_cnt = f->vreg_cnt + 1;
-	al->iv = arena_alloc(f->arena, al->iv_cnt * sizeof(*al->iv));
-	open.end = arena_alloc(f->arena, al->iv_cnt * sizeof(*open.end));
+	al->iv = arena_alloc(al->arena, al->iv_cnt * sizeof(*al->iv));
+	open.end = arena_alloc(al->arena, al->iv_cnt * sizeof(*open.end));
 	/* A register can be opened again behind its definition: once more for each. */
-	open.touched = arena_alloc(f->arena, touched_max(al) * sizeof(*open.touched));
+	open.touched = arena_alloc(al->arena, touched_max(al) * sizeof(*open.touched));
 	for (u32 v = 0; v < al->iv_cnt; v++)
 		al->iv[v] = (struct interval){ .start = UINT32_MAX, .hint = -1, .reg = NO_REG };
 	ir_liveness(f);
 	vec_for(b, &f->blocks) {
-		build_block(al, *b, pos, &open);
+		/* from the end of each block: of two that want the same, the later one counts */
+		for (u32 k = (*b)->insns.cnt; k-- > 0;)
+			note_hints(al, &(*b)->insns.at[k]);
 		pos += 2 * (*b)->insns.cnt;
 	}
-	for (u32 v = 1; v < al->iv_cnt; v++)
-		order_ranges(&al->iv[v]);
-	/* What is destroyed on the way. */
-	forbid(al, pos, destroys_all, CALLER_SAVED);
-	forbid(al, pos, destroys_r0, 1);
-	vec_for(pb, &f->blocks) {
-		vec_for(i, &(*pb)->insns) {
-			/* the arguments behind this one are still in their registers */
-			if (i->op == IR_ARG)
-				al->iv[i->d].forbidden |= 0x3f & ~((1u << (i->index + 2)) - 1);
-			/* address and new value are read after r0 was set up */
-			if (i->op == IR_CMPXCHG) {
-				if (i->a)
-					al->iv[i->a].forbidden |= 1;
-				al->iv[i->b.r].forbidden |= 1;
-			}
-		}
+	al->pos_cnt = pos;
+	al->ranges.at = NULL;
+	al->ranges.cnt = al->ranges.cap = 0;
+	avec_push(al->arena, &al->ranges, (struct range){});
+	for (u32 n = f->blocks.cnt; n-- > 0;) {
+		build_block(al, f->blocks.at[n], pos, &open, &next);
+		pos -= 2 * f->blocks.at[n]->insns.cnt;
 	}
-	for (u32 v = 1; v < al->iv_cnt; v++)
-		al->iv[v].is_fresh = v < al->fresh_cap && al->fresh[v];
 }
 
-static int by_start(const void *a, const void *b, void *ctx)
+/* The registers that are live anywhere, by their first position. Returns how many there are. */
+static u32 sort_by_start(const struct alloc *al, vreg *order)
 {
-	const struct interval *iv = ctx;
-	vreg x = *(const vreg *)a, y = *(const vreg *)b;
+	vreg *first_at = arena_alloc(al->arena, al->pos_cnt * sizeof(*first_at)), *next = arena_alloc(al->arena, al->iv_cnt * sizeof(*next));
+	u32 cnt = 0;
 
-	if (iv[x].start != iv[y].start)
-		return iv[x].start < iv[y].start ? -1 : 1;
-	return x < y ? -1 : x > y;
+	for (vreg v = al->iv_cnt - 1; v > 0; v--) {
+		const struct interval *iv = &al->iv[v];
+
+		if (iv->start > iv->end)
+			continue;
+		next[v] = first_at[iv->start];
+		first_at[iv->start] = v;
+	}
+	for (u32 pos = 0; pos < al->pos_cnt; pos++)
+		for (vreg v = first_at[pos]; v; v = next[v])
+			order[cnt++] = v;
+	return cnt;
+}
+
+static bool is_fresh(const struct alloc *al, vreg v)
+{
+	return v > al->given_cnt;
 }
 
 /* Cheap per position of register pressure that goes away: the best to spill has the smallest. */
-static u64 spill_cost(const struct interval *iv)
+static u64 spill_cost(const struct alloc *al, vreg v)
 {
-	if (iv->is_fresh)
+	const struct interval *iv = &al->iv[v];
+
+	if (is_fresh(al, v))
 		return UINT64_MAX;
 	return ((u64)iv->weight << 20) / (iv->end - iv->start + 1);
 }
@@ -348,14 +324,10 @@ static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 /* One scan. Returns 0, or the register to spill. */
 static vreg scan(struct alloc *al)
 {
-	vreg *order = arena_alloc(al->f->arena, al->iv_cnt * sizeof(*order));
-	vreg *active = arena_alloc(al->f->arena, al->iv_cnt * sizeof(*active));
-	u32 cnt = 0, active_cnt = 0;
+	vreg *order = arena_alloc(al->arena, al->iv_cnt * sizeof(*order));
+	vreg *active = arena_alloc(al->arena, al->iv_cnt * sizeof(*active));
+	u32 cnt = sort_by_start(al, order), active_cnt = 0;
 
-	for (vreg v = 1; v < al->iv_cnt; v++)
-		if (al->iv[v].start <= al->iv[v].end)
-			order[cnt++] = v;
-	qsort_r(order, cnt, sizeof(*order), by_start, al->iv);
 	for (u32 n = 0; n < cnt; n++) {
 		struct interval *iv = &al->iv[order[n]];
 		u16 free = usable_regs() & ~iv->forbidden;
@@ -367,7 +339,7 @@ static vreg scan(struct alloc *al)
 			if (o->end < iv->start)
 				continue;
 			active[kept++] = active[k];
-			if (intersect(iv, o))
+			if (intersect(al, iv, o))
 				free &= ~(1u << o->reg);
 		}
 		active_cnt = kept;
@@ -378,10 +350,10 @@ static vreg scan(struct alloc *al)
 			for (u32 k = 0; k < active_cnt; k++) {
 				struct interval *o = &al->iv[active[k]];
 
-				if (!(iv->forbidden >> o->reg & 1) && intersect(iv, o) && spill_cost(o) < spill_cost(&al->iv[victim]))
+				if (!(iv->forbidden >> o->reg & 1) && intersect(al, iv, o) && spill_cost(al, active[k]) < spill_cost(al, victim))
 					victim = active[k];
 			}
-			if (al->iv[victim].is_fresh)
+			if (is_fresh(al, victim))
 				BUG("register allocation of %s does not converge", al->f->name);
 			return victim;
 		}
@@ -395,104 +367,106 @@ static bool is_cheap(enum ir_op op)
 	return op == IR_IMM || op == IR_MAP || op == IR_MAPVAL || op == IR_SLOT || op == IR_FUNC;
 }
 
-static vreg fresh_vreg(struct alloc *al)
-{
-	vreg v = ir_vreg(al->f);
-
-	if (v >= al->fresh_cap) {
-		u32 cap = 2 * v + 64;
-		bool *grown = arena_alloc(al->f->arena, cap);
-
-		if (al->fresh_cap)
-			memcpy(grown, al->fresh, al->fresh_cap);
-		al->fresh = grown;
-		al->fresh_cap = cap;
-	}
-	al->fresh[v] = true;
-	return v;
-}
-
 static void rename_uses(struct ir_insn *i, vreg from, vreg to)
 {
 	if (i->a == from)
 		i->a = to;
 	if (!i->b.is_imm && i->b.r == from)
 		i->b.r = to;
-	if (i->c == from)
+	if (i->op == IR_CMPXCHG && i->c == from)
 		i->c = to;
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		if (!i->args[k].is_imm && i->args[k].r == from)
 			i->args[k].r = to;
 }
 
-static void spill(struct alloc *al, vreg v)
+/* A spilled register: in this place of the stack, or computed again by this instruction wherever it is read. */
+struct spilled {
+	vreg v;
+	s64 off;
+	const struct ir_insn *again; /* NULL: on the stack */
+};
+
+static bool mentions(const struct ir_block *b, vreg v)
 {
-	struct ir_func *f = al->f;
-	struct ir_insn *only_def = NULL, again;
+	vec_for(i, &b->insns) {
+		vreg uses[8];
+		u32 n = ir_uses(i, uses);
+
+		if (i->d == v)
+			return true;
+		for (u32 u = 0; u < n; u++)
+			if (uses[u] == v)
+				return true;
+	}
+	return false;
+}
+
+static void spill_in_block(struct ir_func *f, struct ir_block *b, const struct spilled *s)
+{
+	struct arena *a = &f->mem->pass;
+	vec(struct ir_insn) out = {};
+
+	vec_for(src, &b->insns) {
+		struct ir_insn i = *src;
+		vreg uses[8];
+		u32 n = ir_uses(&i, uses);
+		bool reads = false;
+
+		for (u32 u = 0; u < n; u++)
+			reads |= uses[u] == s->v;
+		if (reads) {
+			struct ir_insn get = { .op = IR_LOAD, .on_stack = true, .imm = s->off, .size = 8 };
+
+			if (s->again)
+				get = *s->again;
+			get.d = ir_vreg(f);
+			get.span = i.span;
+			avec_push(a, &out, get);
+			rename_uses(&i, s->v, get.d);
+		}
+		if (i.d == s->v && s->again)
+			continue; /* the definition itself is not needed any more */
+		if (i.d == s->v) {
+			i.d = ir_vreg(f);
+			avec_push(a, &out, i);
+			avec_push(a, &out, (struct ir_insn){ .op = IR_STORE, .on_stack = true, .imm = s->off, .size = 8, .b = opnd_reg(i.d), .span = i.span });
+			continue;
+		}
+		avec_push(a, &out, i);
+	}
+	ir_set_code(f, b, out.at, out.cnt);
+	arena_clear(a);
+}
+
+static void spill(struct ir_func *f, vreg v)
+{
+	struct spilled s = { .v = v };
+	struct ir_insn def;
 	u32 def_cnt = 0;
-	s64 off = 0;
 
 	vec_for(b, &f->blocks) {
 		vec_for(i, &(*b)->insns) {
 			if (i->d == v) {
 				def_cnt++;
-				only_def = i;
+				def = *i;
 			}
 		}
 	}
-	bool is_again = def_cnt == 1 && is_cheap(only_def->op);
-
-	if (is_again) {
-		again = *only_def;
+	if (def_cnt == 1 && is_cheap(def.op)) {
+		s.again = &def;
 	} else {
 		f->stack_sz += 8;
-		off = -(s64)f->stack_sz;
+		s.off = -(s64)f->stack_sz;
 	}
-	vec_for(pb, &f->blocks) {
-		struct ir_block *b = *pb;
-		vec(struct ir_insn) old = { b->insns.at, b->insns.cnt, b->insns.cap };
-
-		b->insns.at = NULL;
-		b->insns.cnt = b->insns.cap = 0;
-		vec_for(src, &old) {
-			struct ir_insn i = *src;
-			vreg uses[8], t = 0;
-			u32 n = ir_uses(&i, uses);
-			bool reads = false;
-
-			for (u32 u = 0; u < n; u++)
-				reads |= uses[u] == v;
-			if (reads) {
-				t = fresh_vreg(al);
-				if (is_again) {
-					struct ir_insn copy = again;
-
-					copy.d = t;
-					copy.span = i.span;
-					avec_push(f->arena, &b->insns, copy);
-				} else {
-					avec_push(f->arena, &b->insns,
-						  (struct ir_insn){ .op = IR_LOAD, .d = t, .on_stack = true, .imm = off, .size = 8, .span = i.span });
-				}
-				rename_uses(&i, v, t);
-			}
-			if (i.d == v && is_again)
-				continue; /* the definition itself is not needed any more */
-			if (i.d == v) {
-				i.d = fresh_vreg(al);
-				avec_push(f->arena, &b->insns, i);
-				avec_push(f->arena, &b->insns,
-					  (struct ir_insn){ .op = IR_STORE, .on_stack = true, .imm = off, .size = 8, .b = opnd_reg(i.d), .span = i.span });
-				continue;
-			}
-			avec_push(f->arena, &b->insns, i);
-		}
-	}
+	vec_for(b, &f->blocks)
+		if (mentions(*b, v))
+			spill_in_block(f, *b, &s);
 }
 
 u8 *regalloc(struct ir_func *f)
 {
-	struct alloc al = { .f = f };
+	struct alloc al = { .f = f, .arena = &f->mem->pass, .given_cnt = f->vreg_cnt };
 	u8 *reg;
 	vreg v;
 
@@ -501,12 +475,14 @@ u8 *regalloc(struct ir_func *f)
 		v = scan(&al);
 		if (!v)
 			break;
-		spill(&al, v);
+		arena_clear(al.arena);
+		spill(f, v);
 		if (f->stack_sz > STACK_SZ)
 			return NULL;
 	}
-	reg = arena_alloc(f->arena, al.iv_cnt);
+	reg = arena_alloc(&f->mem->funcs, al.iv_cnt);
 	for (v = 1; v < al.iv_cnt; v++)
 		reg[v] = al.iv[v].reg;
+	arena_clear(al.arena);
 	return reg;
 }

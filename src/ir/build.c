@@ -1,10 +1,17 @@
 #include "ir/ir.h"
 
-struct ir_func *ir_func_new(struct arena *a, const char *name)
+void ir_mem_release(struct ir_mem *m)
 {
-	struct ir_func *f = arena_new(a, struct ir_func);
+	arena_release(&m->funcs);
+	arena_release(&m->code);
+	arena_release(&m->pass);
+}
 
-	f->arena = a;
+struct ir_func *ir_func_new(struct ir_mem *m, const char *name)
+{
+	struct ir_func *f = arena_new(&m->funcs, struct ir_func);
+
+	f->mem = m;
 	f->name = name;
 	f->main = f;
 	return f;
@@ -12,22 +19,24 @@ struct ir_func *ir_func_new(struct arena *a, const char *name)
 
 struct ir_func *ir_sub_new(struct ir_func *main)
 {
-	struct ir_func *f = ir_func_new(main->arena, main->name);
+	struct ir_func *f = ir_func_new(main->mem, main->name);
 
 	f->main = main;
-	avec_push(main->arena, &main->subs, f);
+	avec_push(&main->mem->funcs, &main->subs, f);
 	return f;
 }
 
 struct ir_block *ir_block_new(struct ir_func *f)
 {
-	return arena_new(f->arena, struct ir_block);
+	return arena_new(&f->mem->funcs, struct ir_block);
 }
 
 void ir_place(struct ir_build *b, struct ir_block *blk)
 {
+	if (b->cur)
+		avec_trim(&b->f->mem->code, &b->cur->insns);
 	blk->id = b->f->blocks.cnt;
-	avec_push(b->f->arena, &b->f->blocks, blk);
+	avec_push(&b->f->mem->funcs, &b->f->blocks, blk);
 	b->cur = blk;
 }
 
@@ -40,7 +49,7 @@ u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place
 {
 	struct ir_func *m = f->main;
 
-	avec_push(m->arena, &m->slots,
+	avec_push(&m->mem->funcs, &m->slots,
 		  (struct ir_slot){ .size = size, .align = align, .place = place, .owner = f, .open = m->clock++, .close = UINT32_MAX });
 	return m->slots.cnt - 1;
 }
@@ -69,7 +78,7 @@ static void append(struct ir_build *b, struct ir_insn i)
 	if (ir_is_closed(b))
 		ir_place(b, ir_block_new(b->f));
 	i.span = b->span;
-	avec_push(b->f->arena, &b->cur->insns, i);
+	avec_push(&b->f->mem->code, &b->cur->insns, i);
 }
 
 vreg ir_imm(struct ir_build *b, s64 imm)
@@ -219,9 +228,9 @@ vreg ir_call(struct ir_build *b, u32 helper, const struct opnd *args, u32 cnt)
 {
 	struct ir_insn i = { .op = IR_CALL, .d = ir_vreg(b->f), .imm = helper, .arg_cnt = cnt };
 
-	BUG_ON(cnt > ARRAY_CNT(i.args));
+	BUG_ON(cnt > IR_ARGS_MAX);
 	if (cnt)
-		memcpy(i.args, args, cnt * sizeof(*args));
+		i.args = arena_memdup(&b->f->mem->funcs, args, cnt * sizeof(*args));
 	append(b, i);
 	return i.d;
 }
@@ -231,6 +240,7 @@ vreg ir_append_scratch(struct ir_build *b, struct ir_block *none_left)
 	vreg d = ir_vreg(b->f);
 
 	append(b, (struct ir_insn){ .op = IR_SCRATCH, .d = d, .no = none_left });
+	b->f->scratch_block = b->cur;
 	return d;
 }
 
@@ -260,6 +270,16 @@ void ir_br(struct ir_build *b, enum ir_cond cond, vreg a, struct opnd rhs, struc
 void ir_ret(struct ir_build *b, struct opnd v)
 {
 	append(b, (struct ir_insn){ .op = IR_RET, .b = v });
+}
+
+void ir_set_code(struct ir_func *f, struct ir_block *b, const struct ir_insn *code, u32 cnt)
+{
+	if (cnt > b->insns.cap) {
+		b->insns.at = arena_alloc(&f->mem->code, cnt * sizeof(*code));
+		b->insns.cap = cnt;
+	}
+	memcpy(b->insns.at, code, cnt * sizeof(*code));
+	b->insns.cnt = cnt;
 }
 
 enum ir_cond ir_cond_negate(enum ir_cond c)

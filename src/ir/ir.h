@@ -44,28 +44,41 @@ static inline struct opnd opnd_imm(s64 imm)
 
 struct ir_block;
 
+enum { IR_ARGS_MAX = 5 };
+
+/* A line of the processor's cache: the passes go through all of them again and again. So what no operation has together shares memory. */
 struct ir_insn {
-	enum ir_op op;
-	u8 size;           /* load, store, atomic, ext: 1 2 4 8 */
-	enum ir_cond cond; /* br */
-	vreg d, a, c;
+	enum ir_op op : 8;
+	enum ir_cond cond : 8; /* br */
+	u8 size;               /* load, store, atomic, ext: 1 2 4 8 */
+	u8 arg_cnt : 7;        /* call */
+	bool on_stack : 1;     /* load, store: the base is the frame, not a (bpf/frame.c) */
+	vreg d, a;
+	union {
+		vreg c;    /* cmpxchg */
+		u32 index; /* map, slot, argument or subprogram */
+	};
 	struct opnd b;
-	s64 imm;           /* imm, offsets, helper number */
-	u32 index;         /* map, slot, argument or subprogram */
-	bool on_stack;     /* load, store: the base is the frame, not a (bpf/frame.c) */
-	struct opnd args[5];
-	u8 arg_cnt;
-	struct ir_block *yes, *no;
+	union {
+		struct {
+			s64 imm; /* imm, offsets, helper number */
+			struct opnd *args; /* call; nobody else's */
+		};
+		struct {
+			struct ir_block *yes, *no; /* jmp, br; scratch has no */
+		};
+	};
 	struct span span;
 };
+_Static_assert(sizeof(struct ir_insn) == 64, "struct ir_insn is one line of the cache");
 
 struct ir_block {
 	u32 id;
 	bool is_seldom;     /* stands behind all others: what runs nearly always is one straight line, which the verifier walks first */
 	vec(struct ir_insn) insns;
-	/* analysis */
-	u32 order;          /* position in the layout */
-	u64 *live_in, *live_out; /* bit n: ir_func.live_vregs[n] */
+	/* ir_liveness(): registers whose value is needed behind the block, in order */
+	vreg *live_out;
+	u32 live_out_cnt;
 };
 
 enum slot_place { SLOT_ANYWHERE, SLOT_ON_STACK, SLOT_IN_SCRATCH };
@@ -81,13 +94,19 @@ struct ir_slot {
 	s32 off; /* from r10 (negative), or into the scratch area */
 };
 
+/* Where the functions of a script live. They are gone when its programs are made. */
+struct ir_mem {
+	struct arena funcs; /* functions, blocks, slots, arguments */
+	struct arena code;  /* instructions and nothing else, so that the block at hand grows in its place */
+	struct arena pass;  /* what a pass needs while it runs: each clears it at its end */
+};
+
 struct ir_func {
-	struct arena *arena;
+	struct ir_mem *mem;
 	const char *name;
 	vec(struct ir_block *) blocks;
 	u32 vreg_cnt; /* registers are 1…vreg_cnt */
-	vreg *live_vregs; /* those that live across the border of a block; see ir_liveness() */
-	u32 live_cnt, live_words;
+	struct ir_block *scratch_block; /* the one with IR_SCRATCH, if any */
 	struct ir_func *main; /* itself, or what it is a subprogram of */
 	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
 	bool is_used; /* frame_layout(): something refers to it */
@@ -106,7 +125,8 @@ struct ir_build {
 	struct span span; /* of the source that is being lowered */
 };
 
-struct ir_func *ir_func_new(struct arena *a, const char *name);
+void ir_mem_release(struct ir_mem *m);
+struct ir_func *ir_func_new(struct ir_mem *m, const char *name);
 struct ir_func *ir_sub_new(struct ir_func *main); /* the last of main->subs */
 struct ir_block *ir_block_new(struct ir_func *f); /* not yet in the layout */
 /* Puts the block at the end of the layout and goes on there. */
@@ -147,21 +167,24 @@ void ir_ret(struct ir_build *b, struct opnd v);
 /* The current block has its jmp, br or ret already. */
 bool ir_is_closed(const struct ir_build *b);
 
+/* Replaces the instructions of a block. */
+void ir_set_code(struct ir_func *f, struct ir_block *b, const struct ir_insn *code, u32 cnt);
+
 /* Text form: prints. */
 void ir_print(const struct ir_func *f, struct sbuf *out);
-/* NULL when well-formed, else what is wrong (in the function's arena). */
+/* NULL when well-formed, else what is wrong. */
 const char *ir_verify(const struct ir_func *f);
 
 /* Passes */
 void ir_simplify(struct ir_func *f); /* constants, copies, dead code, jumps */
-void ir_liveness(struct ir_func *f); /* fills live_in and live_out of the blocks, and live_vregs */
+void ir_liveness(struct ir_func *f); /* fills live_out of the blocks, from mem->pass */
 void ir_drop_unreachable(struct ir_func *f);
 
 enum ir_cond ir_cond_negate(enum ir_cond c);
 extern const char *const ir_op_text[IR_OP_CNT];
 extern const char *const ir_cond_text[];
 
-/* Calls fn for each register that the instruction reads. */
+/* The registers that the instruction reads. */
 static inline u32 ir_uses(const struct ir_insn *i, vreg out[8])
 {
 	u32 n = 0;
@@ -170,7 +193,7 @@ static inline u32 ir_uses(const struct ir_insn *i, vreg out[8])
 		out[n++] = i->a;
 	if (!i->b.is_imm && i->b.r)
 		out[n++] = i->b.r;
-	if (i->c)
+	if (i->op == IR_CMPXCHG)
 		out[n++] = i->c;
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		if (!i->args[k].is_imm)

@@ -1,98 +1,165 @@
-/* Which registers hold a value that is still needed, at the borders of each block: the classic backward data-flow problem, solved by
- * sweeping the blocks in reverse until nothing changes.
+/* Which registers hold a value that is still needed, at the end of each block.
  *
- * Most registers live and die inside of one block. Only the others have a bit, so that the sets stay small however long the program is. */
+ * Each register that some block reads before it sets it is followed from there backwards, to the blocks that set it. That takes as long as the answer
+ * is: most registers live and die inside of one block, and most others cross one border only. */
 #include "ir/ir.h"
 
-static void set_bit(u64 *set, u32 n)
+struct place {
+	u32 block, next;
+};
+
+/* Blocks by register: lists that begin at first[v] and end with number 0. */
+struct places {
+	u32 *first;
+	vec(struct place) all;
+};
+
+struct live {
+	struct ir_func *f;
+	struct arena *arena;
+	struct places reads; /* before anything there sets the register */
+	struct places sets;
+	u32 *pred_end, *preds; /* those of block n end at pred_end[n], where those of n + 1 begin */
+	/* by block: the last register that was found to live at its start, at its end; that is set there */
+	vreg *in, *out, *set;
+	u32 *todo, todo_cnt;
+	vec(struct found { u32 block; vreg v; }) found;
+};
+
+static void places_init(struct live *l, struct places *p, u32 room)
 {
-	set[n / 64] |= 1ull << (n % 64);
+	p->first = arena_alloc(l->arena, (l->f->vreg_cnt + 1) * sizeof(*p->first));
+	p->all.at = arena_alloc(l->arena, (room + 1) * sizeof(*p->all.at));
+	p->all.cap = room + 1;
+	p->all.cnt = 1;
 }
 
-static void clear_bit(u64 *set, u32 n)
+/* Blocks come in order. */
+static bool is_last_place(const struct places *p, vreg v, u32 block)
 {
-	set[n / 64] &= ~(1ull << (n % 64));
+	return p->first[v] && p->all.at[p->first[v]].block == block;
 }
 
-static bool add_all(u64 *into, const u64 *from, u32 words)
+static void add_place(struct live *l, struct places *p, vreg v, u32 block)
 {
-	bool changed = false;
+	u32 before = p->first[v];
 
-	for (u32 w = 0; w < words; w++) {
-		u64 merged = into[w] | from[w];
-
-		changed |= merged != into[w];
-		into[w] = merged;
-	}
-	return changed;
+	if (is_last_place(p, v, block))
+		return;
+	p->first[v] = p->all.cnt;
+	avec_push(l->arena, &p->all, (struct place){ block, before });
 }
 
-/* Gives numbers to the registers that cross the border of a block: seen in two of them, or used in one before it is set there. */
-static void find_crossing(struct ir_func *f, u32 *bit_of)
+static void find_places(struct live *l)
 {
-	u32 *home = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*home)), *set_in = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*set_in));
+	u32 insn_cnt = 0;
 
-	f->live_cnt = 0;
-	f->live_vregs = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*f->live_vregs));
-	for (u32 n = 0; n < f->blocks.cnt; n++) {
-		vec_for(i, &f->blocks.at[n]->insns) {
-			vreg seen[9];
-			u32 cnt = ir_uses(i, seen), use_cnt = cnt;
+	vec_for(b, &l->f->blocks)
+		insn_cnt += (*b)->insns.cnt;
+	places_init(l, &l->sets, insn_cnt);
+	places_init(l, &l->reads, 0); /* of which there are few */
+	for (u32 n = 0; n < l->f->blocks.cnt; n++) {
+		vec_for(i, &l->f->blocks.at[n]->insns) {
+			vreg uses[8];
+			u32 cnt = ir_uses(i, uses);
 
+			for (u32 u = 0; u < cnt; u++)
+				if (!is_last_place(&l->sets, uses[u], n))
+					add_place(l, &l->reads, uses[u], n);
 			if (i->d)
-				seen[cnt++] = i->d;
-			for (u32 k = 0; k < cnt; k++) {
-				vreg v = seen[k];
-				bool is_use = k < use_cnt;
+				add_place(l, &l->sets, i->d, n);
+		}
+	}
+}
 
-				if (!bit_of[v] && ((home[v] && home[v] != n + 1) || (is_use && set_in[v] != n + 1))) {
-					f->live_vregs[f->live_cnt++] = v;
-					bit_of[v] = f->live_cnt;
-				}
-				home[v] = n + 1;
-				if (!is_use)
-					set_in[v] = n + 1;
+static void find_preds(struct live *l)
+{
+	const struct ir_func *f = l->f;
+
+	l->pred_end = arena_alloc(l->arena, (f->blocks.cnt + 1) * sizeof(*l->pred_end));
+	l->preds = arena_alloc(l->arena, 2 * f->blocks.cnt * sizeof(*l->preds));
+	/* Numbers of predecessors, then where they begin, then, when all are in, where they end. */
+	for (u32 pass = 0; pass < 2; pass++) {
+		for (u32 n = 0; n < f->blocks.cnt; n++) {
+			const struct ir_block *b = f->blocks.at[n];
+			const struct ir_insn *end = &b->insns.at[b->insns.cnt - 1];
+			const struct ir_block *next[] = { end->yes, end->no };
+
+			for (u32 k = 0; k < ARRAY_CNT(next); k++) {
+				if (next[k] && pass == 0)
+					l->pred_end[next[k]->id + 1]++;
+				else if (next[k])
+					l->preds[l->pred_end[next[k]->id]++] = n;
 			}
 		}
+		for (u32 n = 0; pass == 0 && n < f->blocks.cnt; n++)
+			l->pred_end[n + 1] += l->pred_end[n];
+	}
+}
+
+/* The value of v is needed at the start of a block. */
+static void need(struct live *l, vreg v, u32 block)
+{
+	if (l->in[block] == v)
+		return;
+	l->in[block] = v;
+	l->todo[l->todo_cnt++] = block;
+}
+
+static void follow(struct live *l, vreg v)
+{
+	for (u32 n = l->sets.first[v]; n; n = l->sets.all.at[n].next)
+		l->set[l->sets.all.at[n].block] = v;
+	for (u32 n = l->reads.first[v]; n; n = l->reads.all.at[n].next)
+		need(l, v, l->reads.all.at[n].block);
+	while (l->todo_cnt) {
+		u32 block = l->todo[--l->todo_cnt];
+
+		for (u32 k = block ? l->pred_end[block - 1] : 0; k < l->pred_end[block]; k++) {
+			u32 pred = l->preds[k];
+
+			if (l->out[pred] == v)
+				continue;
+			l->out[pred] = v;
+			avec_push(l->arena, &l->found, (struct found){ pred, v });
+			if (l->set[pred] != v)
+				need(l, v, pred);
+		}
+	}
+}
+
+/* Gives each block its part of what was found. */
+static void hand_out(struct live *l)
+{
+	vreg *all = arena_alloc(l->arena, l->found.cnt * sizeof(*all));
+
+	vec_for(b, &l->f->blocks)
+		(*b)->live_out_cnt = 0;
+	vec_for(p, &l->found)
+		l->f->blocks.at[p->block]->live_out_cnt++;
+	vec_for(b, &l->f->blocks) {
+		(*b)->live_out = all;
+		all += (*b)->live_out_cnt;
+		(*b)->live_out_cnt = 0;
+	}
+	vec_for(p, &l->found) {
+		struct ir_block *b = l->f->blocks.at[p->block];
+
+		b->live_out[b->live_out_cnt++] = p->v;
 	}
 }
 
 void ir_liveness(struct ir_func *f)
 {
-	u32 *bit_of = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*bit_of)), words; /* 1 + the bit; 0: none */
-	bool changed = true;
-	u64 *live;
+	struct live l = { .f = f, .arena = &f->mem->pass };
+	u32 **by_block[] = { &l.in, &l.out, &l.set, &l.todo };
 
-	find_crossing(f, bit_of);
-	words = f->live_words = (f->live_cnt + 63) / 64;
-	live = arena_alloc(f->arena, (words + 1) * sizeof(*live));
-	vec_for(b, &f->blocks) {
-		(*b)->live_in = arena_alloc(f->arena, (words + 1) * sizeof(u64));
-		(*b)->live_out = arena_alloc(f->arena, (words + 1) * sizeof(u64));
-	}
-	while (changed) {
-		changed = false;
-		for (u32 n = f->blocks.cnt; n-- > 0;) {
-			struct ir_block *b = f->blocks.at[n];
-			const struct ir_insn *end = &b->insns.at[b->insns.cnt - 1];
-
-			if (end->yes)
-				add_all(b->live_out, end->yes->live_in, words);
-			if (end->no)
-				add_all(b->live_out, end->no->live_in, words);
-			memcpy(live, b->live_out, words * sizeof(*live));
-			for (u32 k = b->insns.cnt; k-- > 0;) {
-				const struct ir_insn *i = &b->insns.at[k];
-				vreg uses[8];
-				u32 cnt = ir_uses(i, uses);
-
-				if (i->d && bit_of[i->d])
-					clear_bit(live, bit_of[i->d] - 1);
-				for (u32 u = 0; u < cnt; u++)
-					if (bit_of[uses[u]])
-						set_bit(live, bit_of[uses[u]] - 1);
-			}
-			changed |= add_all(b->live_in, live, words);
-		}
-	}
+	for (u32 k = 0; k < ARRAY_CNT(by_block); k++)
+		*by_block[k] = arena_alloc(l.arena, f->blocks.cnt * sizeof(**by_block[k]));
+	find_places(&l);
+	find_preds(&l);
+	for (vreg v = 1; v <= f->vreg_cnt; v++)
+		if (l.reads.first[v])
+			follow(&l, v);
+	hand_out(&l);
 }

@@ -707,10 +707,10 @@ static void lower_pid_filter(struct lower *l)
 	ir_place(&l->b, go_on);
 }
 
-struct ir_func *lower_unit(struct compile *c, struct unit *u)
+struct ir_func *lower_unit(struct compile *c, struct unit *u, struct ir_mem *mem)
 {
 	struct lower l = { .c = c, .image = c->image, .unit = u };
-	struct ir_func *f = ir_func_new(c->arena, u->name);
+	struct ir_func *f = ir_func_new(mem, u->name);
 	struct ir_block *end;
 	bool early = false;
 	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;

@@ -230,7 +230,7 @@ void lower_check_read(struct lower *l, u32 helper, vreg result);
 void lower_read_failed(struct lower *l, u32 helper, vreg err);
 
 /* One program. */
-struct ir_func *lower_unit(struct compile *c, struct unit *u);
+struct ir_func *lower_unit(struct compile *c, struct unit *u, struct ir_mem *mem);
 
 /* Control flow. */
 void lower_block(struct lower *l, struct block *b);

@@ -8,7 +8,9 @@ struct simplify {
 	struct ir_func *f;
 	const struct ir_insn **def; /* by register: its only definition, or NULL */
 	u32 *uses;
+	bool *has_def;
 	bool changed;
+	bool is_cut; /* a branch became a jump: blocks may have become unreachable */
 };
 
 static bool fits_s32(s64 v)
@@ -19,10 +21,10 @@ static bool fits_s32(s64 v)
 static void find_defs(struct simplify *s)
 {
 	u32 cnt = s->f->vreg_cnt + 1;
-	u32 *defs = arena_alloc(s->f->arena, cnt * sizeof(*defs));
 
-	s->def = arena_alloc(s->f->arena, cnt * sizeof(*s->def));
-	s->uses = arena_alloc(s->f->arena, cnt * sizeof(*s->uses));
+	memset(s->def, 0, cnt * sizeof(*s->def));
+	memset(s->uses, 0, cnt * sizeof(*s->uses));
+	memset(s->has_def, 0, cnt * sizeof(*s->has_def));
 	vec_for(b, &s->f->blocks) {
 		vec_for(i, &(*b)->insns) {
 			vreg uses[8];
@@ -32,7 +34,8 @@ static void find_defs(struct simplify *s)
 				s->uses[uses[u]]++;
 			if (!i->d)
 				continue;
-			s->def[i->d] = ++defs[i->d] == 1 ? i : NULL;
+			s->def[i->d] = s->has_def[i->d] ? NULL : i;
+			s->has_def[i->d] = true;
 		}
 	}
 }
@@ -255,7 +258,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 
 	if (i->a)
 		replace_reg(s, &i->a);
-	if (i->c)
+	if (i->op == IR_CMPXCHG)
 		replace_reg(s, &i->c);
 	/* The store and atomic instructions differ: an immediate of 32 bits can be stored, but not added atomically. */
 	if (i->op == IR_ATOMIC_ADD || i->op == IR_FETCH_ADD || i->op == IR_CMPXCHG)
@@ -286,7 +289,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 		become_imm(s, i, -(u64)a);
 	if (i->op == IR_BR && i->b.is_imm && is_const(s, i->a, &a)) {
 		*i = (struct ir_insn){ .op = IR_JMP, .yes = fold_cond(i->cond, a, i->b.imm) ? i->yes : i->no, .span = i->span };
-		s->changed = true;
+		s->changed = s->is_cut = true;
 	} else if (i->op == IR_BR && i->yes == i->no) {
 		*i = (struct ir_insn){ .op = IR_JMP, .yes = i->yes, .span = i->span };
 		s->changed = true;
@@ -307,40 +310,48 @@ static bool has_effect(enum ir_op op)
 	return true;
 }
 
+static bool is_dead(const struct simplify *s, const struct ir_insn *i)
+{
+	return !has_effect(i->op) && (!s->uses[i->d] || (i->op == IR_MOV && i->d == i->a));
+}
+
+/* Goes backwards, so that what only the dead read is seen to be dead, too; loops may need another round. */
 static void drop_dead(struct simplify *s)
 {
 	bool changed = true;
 
 	while (changed) {
 		changed = false;
-		vec_for(pb, &s->f->blocks) {
-			struct ir_block *b = *pb;
-			u32 kept = 0;
+		for (u32 n = s->f->blocks.cnt; n-- > 0;) {
+			struct ir_block *b = s->f->blocks.at[n];
+			u32 first = b->insns.cnt; /* what stays is from here on, at first */
 
-			for (u32 k = 0; k < b->insns.cnt; k++) {
+			for (u32 k = b->insns.cnt; k-- > 0;) {
 				struct ir_insn *i = &b->insns.at[k];
 
-				if (!has_effect(i->op) && (!s->uses[i->d] || (i->op == IR_MOV && i->d == i->a))) {
+				if (is_dead(s, i)) {
 					vreg uses[8];
-					u32 n = ir_uses(i, uses);
+					u32 cnt = ir_uses(i, uses);
 
-					for (u32 u = 0; u < n; u++)
+					for (u32 u = 0; u < cnt; u++)
 						s->uses[uses[u]]--;
 					changed = s->changed = true;
-					continue;
+				} else if (--first != k) {
+					b->insns.at[first] = *i;
 				}
-				if (kept != k)
-					b->insns.at[kept] = *i;
-				kept++;
 			}
-			b->insns.cnt = kept;
+			b->insns.cnt -= first;
+			if (first)
+				memmove(b->insns.at, b->insns.at + first, b->insns.cnt * sizeof(*b->insns.at));
 		}
 	}
 }
 
 /* IR_SCRATCH sits inside of a block and may jump out of it. */
-static struct ir_insn *scratch_mark(struct ir_block *b)
+static struct ir_insn *scratch_mark(const struct ir_func *f, struct ir_block *b)
 {
+	if (b != f->scratch_block)
+		return NULL;
 	vec_for(i, &b->insns)
 		if (i->op == IR_SCRATCH)
 			return i;
@@ -349,14 +360,14 @@ static struct ir_insn *scratch_mark(struct ir_block *b)
 
 void ir_drop_unreachable(struct ir_func *f)
 {
-	bool *seen = arena_alloc(f->arena, f->blocks.cnt);
-	u32 *stack = arena_alloc(f->arena, 3 * f->blocks.cnt * sizeof(*stack)), top = 0, kept = 0;
+	bool *seen = arena_alloc(&f->mem->pass, f->blocks.cnt);
+	u32 *stack = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(*stack)), top = 0, kept = 0;
 
 	seen[0] = true;
 	stack[top++] = 0;
 	while (top) {
 		struct ir_block *b = f->blocks.at[stack[--top]];
-		const struct ir_insn *end = &b->insns.at[b->insns.cnt - 1], *mark = scratch_mark(b);
+		const struct ir_insn *end = &b->insns.at[b->insns.cnt - 1], *mark = scratch_mark(f, b);
 		struct ir_block *next[] = { end->yes, end->no, mark ? mark->no : NULL };
 
 		for (u32 k = 0; k < ARRAY_CNT(next); k++) {
@@ -391,21 +402,20 @@ static struct ir_insn *last_constant(struct ir_block *b, vreg v)
 	return NULL;
 }
 
-static bool is_live_out(const struct ir_func *f, const struct ir_block *b, vreg v)
+static bool is_live_out(const struct ir_block *b, vreg v)
 {
-	for (u32 w = 0; w < f->live_words; w++)
-		for (u64 bits = b->live_out[w]; bits; bits &= bits - 1)
-			if (f->live_vregs[64 * w + __builtin_ctzll(bits)] == v)
-				return true;
+	for (u32 n = 0; n < b->live_out_cnt; n++)
+		if (b->live_out[n] == v)
+			return true;
 	return false;
 }
 
 /* Takes an instruction out of its block if nobody reads what it sets. */
-static void drop_unread(const struct ir_func *f, struct ir_block *b, const struct ir_insn *i)
+static void drop_unread(struct ir_block *b, const struct ir_insn *i)
 {
 	u32 at = i - b->insns.at;
 
-	if (is_live_out(f, b, i->d))
+	if (is_live_out(b, i->d))
 		return;
 	for (u32 k = at + 1; k < b->insns.cnt; k++) {
 		vreg uses[8];
@@ -424,14 +434,14 @@ static void drop_unread(const struct ir_func *f, struct ir_block *b, const struc
  * known before it is asked. The constant goes, too, if the test was all it was for. */
 static void skip_known_tests(struct ir_func *f)
 {
-	struct ir_insn **decided = arena_alloc(f->arena, f->blocks.cnt * sizeof(*decided));
+	struct ir_insn **decided = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(*decided));
 	bool any = false;
 
 	vec_for(pb, &f->blocks) {
 		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
 		const struct ir_insn *test = end->op == IR_JMP ? &end->yes->insns.at[0] : NULL;
 
-		if (scratch_mark(*pb)) /* jumps out of the middle, which liveness does not see */
+		if (scratch_mark(f, *pb)) /* jumps out of the middle, which liveness does not see */
 			return;
 		if (!test || test->op != IR_BR || !test->b.is_imm)
 			continue;
@@ -452,12 +462,12 @@ static void skip_known_tests(struct ir_func *f)
 	ir_liveness(f);
 	vec_for(pb, &f->blocks)
 		if (decided[(*pb)->id])
-			drop_unread(f, *pb, decided[(*pb)->id]);
+			drop_unread(*pb, decided[(*pb)->id]);
 }
 
 static void thread_jumps(struct ir_func *f)
 {
-	u32 *preds = arena_alloc(f->arena, f->blocks.cnt * sizeof(*preds));
+	u32 *preds = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(*preds));
 
 	skip_known_tests(f);
 	vec_for(pb, &f->blocks) {
@@ -467,8 +477,8 @@ static void thread_jumps(struct ir_func *f)
 			end->yes = final_target(end->yes);
 		if (end->no)
 			end->no = final_target(end->no);
-		if (scratch_mark(*pb))
-			scratch_mark(*pb)->no = final_target(scratch_mark(*pb)->no);
+		if (scratch_mark(f, *pb))
+			scratch_mark(f, *pb)->no = final_target(scratch_mark(f, *pb)->no);
 		if (end->op == IR_BR && end->yes == end->no)
 			*end = (struct ir_insn){ .op = IR_JMP, .yes = end->yes, .span = end->span };
 	}
@@ -480,8 +490,8 @@ static void thread_jumps(struct ir_func *f)
 			preds[end->yes->id]++;
 		if (end->no)
 			preds[end->no->id]++;
-		if (scratch_mark(*pb))
-			preds[scratch_mark(*pb)->no->id]++;
+		if (scratch_mark(f, *pb))
+			preds[scratch_mark(f, *pb)->no->id]++;
 	}
 	/* A block that only one jump reaches joins the block that jumps. */
 	vec_for(pb, &f->blocks) {
@@ -495,62 +505,71 @@ static void thread_jumps(struct ir_func *f)
 				break;
 			b->insns.cnt--;
 			vec_for(i, &next->insns)
-				avec_push(f->arena, &b->insns, *i);
+				avec_push(&f->mem->code, &b->insns, *i);
+			if (next == f->scratch_block)
+				f->scratch_block = b;
 			/* next is unreachable now: give it a legal end of its own */
-			next->insns.cnt = 0;
-			avec_push(f->arena, &next->insns, (struct ir_insn){ .op = IR_RET, .b = opnd_imm(0) });
+			next->insns.cnt = 1;
+			next->insns.at[0] = (struct ir_insn){ .op = IR_RET, .b = opnd_imm(0) };
 			preds[next->id] = 0;
 		}
 	}
 	ir_drop_unreachable(f);
 }
 
+/* What is computed in one instruction from nothing. */
+struct cheap {
+	enum ir_op op;
+	u32 index;
+	s64 imm;
+};
+
+/* Puts the instructions of a block anew, each behind the cheap ones that it reads: sunk[v] is 1 + the number of the one that sets v, 0: none does. */
+static void sink_into(struct ir_func *f, struct ir_block *b, const u32 *sunk, const struct cheap *cheap)
+{
+	vec(struct ir_insn) out = {};
+
+	vec_for(i, &b->insns) {
+		vreg uses[8];
+		u32 n = ir_uses(i, uses);
+
+		if (i->d && sunk[i->d])
+			continue;
+		for (u32 u = 0; u < n; u++) {
+			const struct cheap *c = sunk[uses[u]] ? &cheap[sunk[uses[u]] - 1] : NULL;
+
+			if (c)
+				avec_push(&f->mem->pass, &out, (struct ir_insn){ .op = c->op, .d = uses[u], .index = c->index, .imm = c->imm, .span = i->span });
+		}
+		avec_push(&f->mem->pass, &out, *i);
+	}
+	ir_set_code(f, b, out.at, out.cnt);
+	arena_shrink(&f->mem->pass, out.at, out.cap * sizeof(*out.at), 0);
+}
+
 /* Constants and addresses that one instruction reads are computed right before it: until then they need no register. */
 static void sink_cheap(struct simplify *s)
 {
 	struct ir_func *f = s->f;
-	const struct ir_insn **sunk;
+	u32 *sunk = arena_alloc(&f->mem->pass, (f->vreg_cnt + 1) * sizeof(*sunk));
+	vec(struct cheap) cheap = {};
 
 	find_defs(s);
-	sunk = arena_alloc(f->arena, (f->vreg_cnt + 1) * sizeof(*sunk));
 	for (vreg v = 1; v <= f->vreg_cnt; v++) {
 		const struct ir_insn *d = s->def[v];
 
 		if (d && s->uses[v] == 1 && (d->op == IR_IMM || d->op == IR_SLOT || d->op == IR_MAP || d->op == IR_MAPVAL)) {
-			struct ir_insn *copy = arena_new(f->arena, struct ir_insn);
-
-			*copy = *d;
-			sunk[v] = copy;
+			avec_push(&f->mem->pass, &cheap, (struct cheap){ d->op, d->index, d->imm });
+			sunk[v] = cheap.cnt;
 		}
 	}
-	vec_for(pb, &f->blocks) {
-		struct ir_block *b = *pb;
-		vec(struct ir_insn) old = { b->insns.at, b->insns.cnt, b->insns.cap };
-
-		b->insns.at = NULL;
-		b->insns.cnt = b->insns.cap = 0;
-		vec_for(i, &old) {
-			vreg uses[8];
-			u32 n = ir_uses(i, uses);
-
-			if (i->d && sunk[i->d])
-				continue;
-			for (u32 u = 0; u < n; u++) {
-				if (sunk[uses[u]]) {
-					struct ir_insn def = *sunk[uses[u]];
-
-					def.span = i->span;
-					avec_push(f->arena, &b->insns, def);
-				}
-			}
-			avec_push(f->arena, &b->insns, *i);
-		}
-	}
+	vec_for(b, &f->blocks)
+		sink_into(f, *b, sunk, cheap.at);
 }
 
 static void move_seldom(struct ir_func *f)
 {
-	struct ir_block **seldom = arena_alloc(f->arena, f->blocks.cnt * sizeof(struct ir_block *));
+	struct ir_block **seldom = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(struct ir_block *));
 	u32 kept = 0, cnt = 0;
 
 	vec_for(b, &f->blocks) {
@@ -567,20 +586,30 @@ static void move_seldom(struct ir_func *f)
 
 void ir_simplify(struct ir_func *f)
 {
-	struct simplify s = { .f = f, .changed = true };
+	u32 cnt = f->vreg_cnt + 1;
+	struct arena *a = &f->mem->pass;
+	struct simplify s = {
+		.f = f,
+		.def = arena_alloc(a, cnt * sizeof(*s.def)),
+		.uses = arena_alloc(a, cnt * sizeof(*s.uses)),
+		.has_def = arena_alloc(a, cnt * sizeof(*s.has_def)),
+		.changed = true,
+	};
 
 	ir_drop_unreachable(f);
 	for (u32 round = 0; s.changed && round < 16; round++) {
-		s.changed = false;
+		s.changed = s.is_cut = false;
 		find_defs(&s);
 		vec_for(b, &f->blocks)
 			vec_for(i, &(*b)->insns)
 				simplify_insn(&s, i);
-		ir_drop_unreachable(f);
+		if (s.is_cut)
+			ir_drop_unreachable(f);
 		find_defs(&s);
 		drop_dead(&s);
 	}
 	sink_cheap(&s);
 	thread_jumps(f);
 	move_seldom(f);
+	arena_clear(a);
 }

@@ -124,7 +124,7 @@ static bool is_placed(const struct ir_func *f, const struct ir_block *b)
 
 const char *ir_verify(const struct ir_func *f)
 {
-	bool *has_def = arena_alloc(f->arena, f->vreg_cnt + 1);
+	bool *has_def = arena_alloc(&f->mem->pass, f->vreg_cnt + 1);
 
 	vec_for(blk, &f->blocks)
 		vec_for(i, &(*blk)->insns)
@@ -135,27 +135,28 @@ const char *ir_verify(const struct ir_func *f)
 		const struct ir_block *b = *pb;
 
 		if (!b->insns.cnt || !ir_is_end(b->insns.at[b->insns.cnt - 1].op))
-			return arena_printf(f->arena, "b%u does not end in a jump", b->id);
+			return arena_printf(&f->mem->funcs, "b%u does not end in a jump", b->id);
 		for (u32 k = 0; k < b->insns.cnt; k++) {
 			const struct ir_insn *i = &b->insns.at[k];
 			vreg uses[8];
 			u32 n = ir_uses(i, uses);
 
 			if (ir_is_end(i->op) && k + 1 < b->insns.cnt)
-				return arena_printf(f->arena, "b%u goes on after a jump", b->id);
+				return arena_printf(&f->mem->funcs, "b%u goes on after a jump", b->id);
 			for (u32 u = 0; u < n; u++)
 				if (!uses[u] || uses[u] > f->vreg_cnt || !has_def[uses[u]])
-					return arena_printf(f->arena, "b%u: %s reads %%%u, which nothing defines", b->id,
+					return arena_printf(&f->mem->funcs, "b%u: %s reads %%%u, which nothing defines", b->id,
 							    ir_op_text[i->op], uses[u]);
 			if (i->op == IR_JMP && !is_placed(f, i->yes))
-				return arena_printf(f->arena, "b%u jumps to a block that is not placed", b->id);
+				return arena_printf(&f->mem->funcs, "b%u jumps to a block that is not placed", b->id);
 			if (i->op == IR_BR && (!is_placed(f, i->yes) || !is_placed(f, i->no)))
-				return arena_printf(f->arena, "b%u branches to a block that is not placed", b->id);
+				return arena_printf(&f->mem->funcs, "b%u branches to a block that is not placed", b->id);
 			if (i->op == IR_SLOT && i->index >= f->main->slots.cnt)
-				return arena_printf(f->arena, "b%u: no slot s%u", b->id, i->index);
+				return arena_printf(&f->mem->funcs, "b%u: no slot s%u", b->id, i->index);
 			if (i->op == IR_FUNC && i->index >= f->main->subs.cnt)
-				return arena_printf(f->arena, "b%u: no subprogram %u", b->id, i->index);
+				return arena_printf(&f->mem->funcs, "b%u: no subprogram %u", b->id, i->index);
 		}
 	}
+	arena_clear(&f->mem->pass);
 	return NULL;
 }
