@@ -18,30 +18,32 @@ const struct fn *fn_at(u32 i)
 	return NULL;
 }
 
+/* Whether a word is the name of a row. The row is called argN, the word arg0. */
+static bool is_called(const struct fn *fn, const char *name, u32 *suffix)
+{
+	char *end;
+	size_t n;
+
+	if (!(fn->flags & FN_SUFFIX))
+		return str_eq(fn->name, name);
+	n = strlen(fn->name) - 1;
+	if (strncmp(fn->name, name, n) || !isdigit((u8)name[n]))
+		return false;
+	*suffix = strtoul(name + n, &end, 10);
+	return !*end;
+}
+
 const struct fn *fn_find(const char *name, u32 *suffix)
 {
-	const struct fn *fn;
-
 	/* In bpftrace the word is a macro of its library, and this is what it stands for. */
 	if (str_starts(name, "__builtin_"))
 		name += strlen("__builtin_");
-	for (u32 i = 0; (fn = fn_at(i)); i++) {
-		size_t n = strlen(fn->name);
+	for (u32 f = 0; f < ARRAY_CNT(families); f++) {
+		const struct fn *rows = families[f]->rows;
 
-		if (!(fn->flags & FN_SUFFIX)) {
-			if (str_eq(fn->name, name))
-				return fn;
-			continue;
-		}
-		/* The row is called argN, the word arg0. */
-		n--;
-		if (!strncmp(fn->name, name, n) && isdigit((u8)name[n])) {
-			char *end;
-
-			*suffix = strtoul(name + n, &end, 10);
-			if (!*end)
-				return fn;
-		}
+		for (u32 i = 0; i < families[f]->cnt; i++)
+			if (rows[i].name[0] == name[0] && is_called(&rows[i], name, suffix))
+				return &rows[i];
 	}
 	return NULL;
 }

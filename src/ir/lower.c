@@ -659,8 +659,14 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 
 void lower_block(struct lower *l, struct block *b)
 {
-	for (u32 i = 0; i < b->cnt; i++)
+	u32 first = l->known.cnt;
+
+	for (u32 i = 0; i < b->cnt; i++) {
 		lower_stmt(l, b->stmts[i]);
+		/* What is not true any more would be looked at by each statement that follows. What the block found here stays: others count it. */
+		while (l->known.cnt > first && !l->known.at[l->known.cnt - 1].what)
+			l->known.cnt--;
+	}
 }
 
 /* A predicate that works with long strings or buffers, or has loops, needs the scratch area before the body does. */

@@ -426,7 +426,7 @@ static struct token lex_name(struct lex *l)
 	t.len = l->pos - begin;
 	t.text = arena_strndup(l->arena, l->text + begin, t.len);
 	for (enum token_kind k = TOK_BREAK; token_is_keyword(k); k++)
-		if (str_eq(t.text, kind_texts[k]))
+		if (t.text[0] == kind_texts[k][0] && str_eq(t.text, kind_texts[k]))
 			t.kind = k;
 	return t;
 }
@@ -530,8 +530,12 @@ static void skip_unknown(struct lex *l)
 static bool lex_operator(struct lex *l, struct token *t)
 {
 	for (enum token_kind k = TOK_SHL_ASSIGN; k < TOKEN_KIND_CNT; k++) {
-		u32 n = strlen(kind_texts[k]);
+		u32 n;
 
+		/* Nearly all rows are out by their first character. */
+		if (l->text[l->pos] != kind_texts[k][0])
+			continue;
+		n = strlen(kind_texts[k]);
 		if (n > l->len - l->pos || memcmp(l->text + l->pos, kind_texts[k], n))
 			continue;
 		t->kind = k;
