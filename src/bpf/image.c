@@ -29,19 +29,38 @@ static enum map_storage agg_storage(const struct compile *c, const struct map *m
 	return is_one_add && !m->decl && c->target->ncpus <= SHARING_CPUS ? MAP_HASH : MAP_HASH_PERCPU;
 }
 
+static void note_changes_in_place(const struct expr *e)
+{
+	const struct expr *of = e->kind == E_INCDEC ? e->incdec.target : e->kind == E_UNARY && e->unary.op == UN_ADDR ? e->unary.a : NULL;
+
+	if (of && of->kind == E_MAP && of->map.map)
+		of->map.map->element_uses++;
+}
+
 static void look_for_uses(struct expr *e, void *arg)
 {
 	const struct expr *first = e->kind == E_CALL && e->call.arg_cnt ? e->call.args[0] : NULL;
+	struct map *m;
+	u32 flags;
 
 	(void)arg;
-	if (e->kind == E_MAP && e->map.map && !e->map.is_updated)
-		e->map.map->other_uses++;
+	if (e->kind == E_MAP && e->map.map) {
+		e->map.map->other_uses += !e->map.is_updated;
+		e->map.map->element_uses += e->map.is_changed || !e->map.key;
+	}
+	note_changes_in_place(e);
 	if (!first || first->kind != E_MAP || !first->map.map || !e->call.fn)
 		return;
-	if (e->call.fn->flags & FN_ALL_OF_MAP && !first->map.key)
-		first->map.map->other_uses--;
-	if (e->call.fn->flags & FN_REMOVES)
-		first->map.map->is_churned = true;
+	m = first->map.map;
+	flags = e->call.fn->flags;
+	if (flags & FN_ALL_OF_MAP) {
+		m->other_uses -= !first->map.key;
+		m->element_uses += first->map.key ? 1 : -1;
+	} else if (flags & FN_BY_KEY) {
+		m->element_uses -= !first->map.key;
+	}
+	m->is_churned |= flags & FN_REMOVES;
+	m->is_cleared |= flags & FN_CLEARS;
 }
 
 static void count_uses(struct compile *c)
@@ -69,6 +88,28 @@ static bool is_by_site(const struct compile *c, const struct map *m)
 	       site_value_cnt(c) <= c->config.max_map_keys && site_value_cnt(c) <= CPU_BYTES_MAX / m->val->size;
 }
 
+/* Slots in front of the hash map, see ir/lower_slots.c. They come on top of the map's limit, so they have to be few beside it. */
+static void lay_out_slots(const struct compile *c, struct map *m, u32 *shared, u32 *cpu)
+{
+	enum { CPU_BYTES = 16 << 10, ALL_CPUS_BYTES = 512 << 10, SHARED_BYTES = 64 << 10, LEAST = 16, SHARE = 16 };
+	bool is_agg = type_is_agg(m->val);
+	u32 bytes = is_agg ? MIN(CPU_BYTES, ALL_CPUS_BYTES / c->image->data.cpu_cnt) : SHARED_BYTES, cnt;
+
+	/* A sum that is 0 and one that was cleared would look the same. */
+	if (is_agg ? m->other_uses || m->val->kind == T_TSERIES || (m->val->kind == T_SUM && m->is_cleared)
+		   : m->element_uses || !m->is_churned || !slot_key_is_small(m->key) || !type_is_scalar(m->val) || m->val->kind == T_BOOL)
+		return;
+	if (m->decl || m->key->size > SLOT_KEY_MAX)
+		return;
+	m->slots.val_off = 8 + (slot_key_is_small(m->key) ? 0 : ALIGN_UP(m->key->size, 8));
+	m->slots.size = m->slots.val_off + ALIGN_UP(m->val->size, 8);
+	cnt = pow2_up(bytes / m->slots.size / 2 + 1);
+	if (cnt < LEAST || cnt > m->max_entries / SHARE)
+		return;
+	m->slots.cnt = cnt;
+	m->slots.off = take(is_agg ? cpu : shared, cnt * m->slots.size, 64);
+}
+
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 {
 	bool is_agg = type_is_agg(m->val);
@@ -84,6 +125,7 @@ static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 		m->lost_off = take(shared, 8, 8);
 		if (is_agg || type_is_integral(m->val))
 			m->spill_off = take(shared, ALIGN_UP(m->val->size, 8), 8);
+		lay_out_slots(c, m, shared, cpu);
 	} else if (is_agg) {
 		m->storage = MAP_SCALAR_PERCPU;
 		m->data_off = take(cpu, m->val->size, 8);
@@ -103,7 +145,7 @@ static u32 hash_type(const struct map *m)
 }
 
 /* Elements are allocated when they are needed: start-up does not pay for keys that never come. But where entries come and go with every other event, as the
- * start times of a latency do, taking one from a list is quicker; and a program that makes many keys in one run may not get the memory for them in time.
+ * start times of a latency do (and no slots are in front of them), taking one from a list is quicker; and a program that makes many keys in one run may not get the memory for them in time.
  * (An LRU map has such a list anyway.) */
 static bool is_preallocated(const struct map *m)
 {
@@ -112,7 +154,7 @@ static bool is_preallocated(const struct map *m)
 
 	if (m->decl && strstr(m->decl->kind, "lru"))
 		return true;
-	return (m->is_churned || m->is_hurried) && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
+	return ((m->is_churned && !m->slots.cnt) || m->is_hurried) && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
 }
 
 /* The stack that a key ends in, with its offset; NULL: none. */

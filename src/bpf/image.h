@@ -69,6 +69,16 @@ struct data_layout {
 	u32 total_sz;
 };
 
+/* Slots in front of hash maps, see ir/lower_slots.c. The mark of one that has a larger key: */
+enum slot_mark { SLOT_FREE, SLOT_BEING_TAKEN, SLOT_TAKEN };
+enum { SLOT_KEY_MAX = 32 };
+
+/* The mark is the key plus one. */
+static inline bool slot_key_is_small(const struct type *key)
+{
+	return (key->kind == T_INT || key->kind == T_ENUM) && key->size <= 4;
+}
+
 struct line_info {
 	u32 insn;
 	struct span span;

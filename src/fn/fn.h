@@ -37,6 +37,8 @@ enum fn_flags {
 	FN_TASK = 1 << 13,   /* a member of the current task: read from there by programs that have it, see lower_task() */
 	FN_SMALL = 1 << 14,  /* its value is never negative, nor too large for a signed integer of its size */
 	FN_REMOVES = 1 << 15, /* takes single entries out of its first argument, a map */
+	FN_BY_KEY = 1 << 16, /* its first argument is a map, of which it wants the entry of one key */
+	FN_CLEARS = 1 << 17, /* empties its first argument, a map */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

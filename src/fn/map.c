@@ -97,7 +97,7 @@ static void check_has_key(struct check *k, struct expr *e)
 static struct val lower_has_key(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *a = e->call.note;
-	vreg p = lower_map_lookup(l, a->map.map, lower_map_key(l, a));
+	vreg p = lower_map_find(l, a);
 	struct ir_block *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg d = ir_vreg(l->b.f);
 
@@ -144,7 +144,7 @@ static struct val lower_find(struct lower *l, struct expr *e, const struct mem *
 	/* What is not found leaves the variable as it was: as one that was only declared, if this is its first use. */
 	if (lower_var_is_new(l, v))
 		lower_var_init(l, v);
-	p = lower_map_lookup(l, a->map.map, lower_map_key(l, a));
+	p = lower_map_find(l, a);
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	ir_br(&l->b, C_NE, p, opnd_imm(0), found, done);
 	mark = lower_mark(l);
@@ -243,11 +243,11 @@ static void event_zero(struct session *s, const struct rec *rec, const u8 *data,
 }
 
 static const struct fn rows[] = {
-	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT | FN_REMOVES, check_delete, lower_delete },
-	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", 0, check_has_key, lower_has_key },
-	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT, check_find, lower_find },
+	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT | FN_REMOVES | FN_BY_KEY, check_delete, lower_delete },
+	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", FN_BY_KEY, check_has_key, lower_has_key },
+	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT | FN_BY_KEY, check_find, lower_find },
 	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack", "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
-	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_whole_map, lower_map_event, .event = event_clear },
+	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP | FN_CLEARS, check_whole_map, lower_map_event, .event = event_clear },
 	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },
 };
 

@@ -196,7 +196,27 @@ struct mem lower_map_key(struct lower *l, struct expr *e);
 vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing);
 /* The number that an aggregation has over all CPUs. */
 vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key);
-vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key); /* NULL or the value's address */
+vreg lower_map_find(struct lower *l, struct expr *e); /* NULL or the value's address */
+bool lower_is_same_key(const struct expr *a, const struct expr *b); /* in one run of a program, as far as can be told */
+
+/* Slots in front of a hash map. */
+struct slot {
+	const struct map *map;
+	vreg at;   /* its address */
+	vreg mark; /* what stands there if it belongs to the key, and has a value */
+	struct mem key; /* in memory; small keys are not, as the mark tells them */
+};
+struct slot lower_slot(struct lower *l, struct expr *e);
+struct mem lower_slot_key(struct lower *l, const struct slot *s); /* as the hash map wants it */
+struct mem lower_slot_value(const struct slot *s);
+/* Goes to `mine` if the slot belongs to the key, now if not before, and to `other` if it belongs to another one. */
+void lower_slot_claim(struct lower *l, const struct slot *s, struct ir_block *mine, struct ir_block *other);
+/* Goes to `hit` if the slot has the key's value, to `none` if the key has none, to `other` if it belongs to another key. */
+void lower_slot_look(struct lower *l, const struct slot *s, struct ir_block *hit, struct ir_block *none, struct ir_block *other);
+/* The slot, which belongs to the key, has a value from now on; or none. */
+void lower_slot_fill(struct lower *l, const struct slot *s, vreg value);
+void lower_slot_empty(struct lower *l, const struct slot *s);
+vreg lower_slot_empty_once(struct lower *l, const struct slot *s); /* 1 if it was this run that did it, else 0 */
 
 /* Strings. */
 /* What numbers mean: text() of those below cnt, `other` of all others and where it gives NULL. */

@@ -574,7 +574,7 @@ static vreg lower_address(struct lower *l, struct expr *a)
 	else if (!m->has_key)
 		p = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off);
 	else if (a->map.key)
-		p = lower_map_lookup(l, m, lower_map_key(l, a));
+		p = lower_map_find(l, a);
 	else
 		p = ir_map(&l->b, m->image_map);
 	/* In and out of memory of which the verifier knows nothing, it becomes a number that everything can be done with. */

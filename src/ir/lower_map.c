@@ -1,7 +1,7 @@
 /* Maps.
  *
  * A map without key is memory in the data map: a plain value in the shared part, an aggregation in each CPU's part. So is an aggregation by
- * probe. Any other map with key is a hash map whose key has its natural size.
+ * probe. Any other map with key is a hash map whose key has its natural size; many have slots in front (lower_slots.c).
  *
  * Exactness: ++, += and the aggregations never lose an update. On memory, they are atomic instructions. In a hash map, the element is
  * looked up and changed in place atomically; when it is missing, it is inserted only if still missing (BPF_NOEXIST), and when another
@@ -39,9 +39,36 @@ static vreg lookup_in(struct lower *l, u32 image_map, struct mem key)
 	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
 }
 
-vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
+vreg lower_map_find(struct lower *l, struct expr *e)
 {
-	return lookup_in(l, m->image_map, key);
+	const struct map *m = e->map.map;
+	struct ir_block *hit, *none, *other, *done;
+	struct slot s;
+	u32 mark;
+	vreg p;
+
+	if (!m->slots.cnt)
+		return lookup_in(l, m->image_map, lower_map_key(l, e));
+	p = ir_vreg(l->b.f);
+	hit = ir_block_new(l->b.f);
+	none = ir_block_new(l->b.f);
+	other = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	s = lower_slot(l, e);
+	mark = lower_mark(l);
+	lower_slot_look(l, &s, hit, none, other);
+	ir_place(&l->b, other);
+	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, m->image_map, lower_slot_key(l, &s))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, none);
+	ir_mov_to(&l->b, p, opnd_imm(0));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, hit);
+	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(&s))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return p;
 }
 
 /* What was read
@@ -49,7 +76,7 @@ vreg lower_map_lookup(struct lower *l, const struct map *m, struct mem key)
  * /@start[tid]/ { … nsecs - @start[tid] … } looks for one element twice; the second time its value is known. That holds until the program changes
  * the map, and for keys that cannot change in one run. In loops nothing is kept: what stands further down may have run before. */
 
-static bool is_same_key(const struct expr *a, const struct expr *b)
+bool lower_is_same_key(const struct expr *a, const struct expr *b)
 {
 	if (a->kind != b->kind || a->type != b->type)
 		return false;
@@ -60,7 +87,7 @@ static bool is_same_key(const struct expr *a, const struct expr *b)
 	if (a->kind != E_TUPLE || a->tuple.cnt != b->tuple.cnt)
 		return false;
 	for (u32 i = 0; i < a->tuple.cnt; i++)
-		if (!is_same_key(a->tuple.elems[i], b->tuple.elems[i]))
+		if (!lower_is_same_key(a->tuple.elems[i], b->tuple.elems[i]))
 			return false;
 	return true;
 }
@@ -68,14 +95,14 @@ static bool is_same_key(const struct expr *a, const struct expr *b)
 static vreg known_value(const struct lower *l, const struct expr *e)
 {
 	for (u32 i = l->known.cnt; !l->loop_end && i-- > l->known_first;)
-		if (l->known.at[i].what == e->map.map && is_same_key((const struct expr *)(uintptr_t)l->known.at[i].key, e->map.key))
+		if (l->known.at[i].what == e->map.map && lower_is_same_key((const struct expr *)(uintptr_t)l->known.at[i].key, e->map.key))
 			return l->known.at[i].r;
 	return 0;
 }
 
 static void know_value(struct lower *l, const struct expr *e, vreg value)
 {
-	if (!l->loop_end && is_same_key(e->map.key, e->map.key))
+	if (!l->loop_end && lower_is_same_key(e->map.key, e->map.key))
 		lower_know(l, e->map.map, (uintptr_t)e->map.key, value);
 }
 
@@ -183,7 +210,7 @@ static vreg read_shared(struct lower *l, const struct map *m, struct mem key)
 
 	ir_mov_to(&l->b, acc, opnd_imm(0));
 	ir_mov_to(&l->b, acc2, opnd_imm(0));
-	p = lower_map_lookup(l, m, key);
+	p = lookup_in(l, m->image_map, key);
 	mark = lower_mark(l);
 	ir_br(&l->b, C_EQ, p, opnd_imm(0), done, found);
 	ir_place(&l->b, found);
@@ -257,7 +284,7 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 	}
 	if (is_scalar && !l->c->warns_more && (d = known_value(l, e)))
 		return val_reg(d);
-	p = lower_map_lookup(l, m, lower_map_key(l, e));
+	p = lower_map_find(l, e);
 	found = ir_block_new(l->b.f);
 	missing = ir_block_new(l->b.f);
 	done = ir_block_new(l->b.f);
@@ -373,12 +400,28 @@ static void update_of_site(struct lower *l, const struct map *m, struct expr *ke
 	lower_forget(l, mark);
 }
 
+/* In the key's slot, or in the hash map. */
+static void find_or_insert_behind(struct lower *l, const struct map *m, const struct slot *s, vreg p)
+{
+	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+
+	lower_slot_claim(l, s, mine, other);
+	ir_place(&l->b, other);
+	find_or_insert_in(l, m, m->image_map, lower_slot_key(l, s), p);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, mine);
+	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(s))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
 /* Aggregations: the element is updated in place. */
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
 	const struct map *m = target->map.map;
 	vreg p = ir_vreg(l->b.f);
-	struct mem key;
+	struct mem key = {};
+	struct slot s;
 	u32 mark;
 
 	if (m->storage == MAP_SCALAR_PERCPU) {
@@ -391,16 +434,50 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		update_of_site(l, m, target->map.key, call);
 		return;
 	}
-	key = lower_map_key(l, target);
+	if (m->slots.cnt)
+		s = lower_slot(l, target);
+	else
+		key = lower_map_key(l, target);
 	/* Arguments are evaluated before: they may call helpers, and the less that happens with the element in hand the better. */
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_pin(l, call->call.args[i]);
-	find_or_insert(l, m, key, p);
+	if (m->slots.cnt)
+		find_or_insert_behind(l, m, &s, p);
+	else
+		find_or_insert(l, m, key, p);
 	mark = lower_mark(l);
 	call->call.fn->update(l, call, (struct mem){ .base = p });
 	lower_forget(l, mark);
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_unpin(l, call->call.args[i]);
+}
+
+static void assign_to_slot(struct lower *l, struct expr *target, struct expr *value)
+{
+	const struct map *m = target->map.map;
+	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg v = ir_vreg(l->b.f);
+	struct mem key, val;
+	struct slot s;
+	u32 mark;
+
+	/* A register of its own: the key may change a variable. */
+	ir_mov_to(&l->b, v, lower_scalar(l, value));
+	s = lower_slot(l, target);
+	forget_values(l, m);
+	mark = lower_mark(l);
+	lower_slot_claim(l, &s, mine, other);
+	ir_place(&l->b, other);
+	key = lower_slot_key(l, &s);
+	val = lower_temp(l, m->val->size, 8);
+	ir_store(&l->b, val.base, val.off, m->val->size, opnd_reg(v));
+	check_full(l, m, update_in(l, m->image_map, key, val, BPF_ANY));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, mine);
+	lower_slot_fill(l, &s, v);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
 }
 
 void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
@@ -415,6 +492,10 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
 	if (is_scalar_map(m)) {
 		lower_store_over(l, value, m, m->val, (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off) });
 		mark_set(l, m);
+		return;
+	}
+	if (m->slots.cnt) {
+		assign_to_slot(l, target, value);
 		return;
 	}
 	/* The value first: it may read the same map, or hold calls; then the key. */
@@ -477,10 +558,45 @@ static vreg clear_shares(struct lower *l, const struct map *m)
 	return lower_to_bool(l, opnd_reg(any));
 }
 
+static vreg delete_in(struct lower *l, const struct map *m, struct mem key, bool want_missing)
+{
+	vreg err = ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(ir_map(&l->b, m->image_map)), opnd_reg(lower_addr(l, key)));
+
+	return want_missing ? err : ir_alu(&l->b, IR_XOR, lower_to_bool(l, opnd_reg(err)), opnd_imm(1));
+}
+
+static vreg delete_from_slot(struct lower *l, struct expr *e, bool want_missing)
+{
+	const struct map *m = e->map.map;
+	struct ir_block *hit = ir_block_new(l->b.f), *none = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct slot s = lower_slot(l, e);
+	vreg r = ir_vreg(l->b.f);
+	u32 mark = lower_mark(l);
+
+	lower_slot_look(l, &s, hit, none, other);
+	ir_place(&l->b, other);
+	ir_mov_to(&l->b, r, opnd_reg(delete_in(l, m, lower_slot_key(l, &s), want_missing)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, none);
+	ir_mov_to(&l->b, r, opnd_imm(want_missing));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, hit);
+	if (want_missing) {
+		lower_slot_empty(l, &s);
+		ir_mov_to(&l->b, r, opnd_imm(0));
+	} else { /* who asks may depend on it that only one is told */
+		ir_mov_to(&l->b, r, opnd_reg(lower_slot_empty_once(l, &s)));
+	}
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	lower_forget(l, mark);
+	return r;
+}
+
 vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing)
 {
 	const struct map *m = e->map.map;
-	vreg err;
+	vreg gone;
 
 	if (is_scalar_map(m)) {
 		vreg had = m->storage == MAP_SCALAR_PERCPU ? clear_shares(l, m)
@@ -491,7 +607,7 @@ vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing)
 		ir_store(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, m->flag_off), 0, 1, opnd_imm(0));
 		return want_missing ? ir_alu(&l->b, IR_XOR, had, opnd_imm(1)) : had;
 	}
-	err = ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(ir_map(&l->b, m->image_map)), opnd_reg(lower_addr(l, lower_map_key(l, e))));
+	gone = m->slots.cnt ? delete_from_slot(l, e, want_missing) : delete_in(l, m, lower_map_key(l, e), want_missing);
 	forget_values(l, m);
-	return want_missing ? err : ir_alu(&l->b, IR_XOR, lower_to_bool(l, opnd_reg(err)), opnd_imm(1));
+	return gone;
 }

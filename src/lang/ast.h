@@ -107,6 +107,7 @@ struct expr {
 			struct map *map;
 			bool is_ref; /* the map itself is meant: print(@m), clear(@m) */
 			bool is_updated; /* by a map function: @m[k] = count() */
+			bool is_changed; /* by += and the like */
 		} map;
 		struct {
 			enum unary_op op;

@@ -397,6 +397,7 @@ static void check_assign(struct check *k, struct stmt *s)
 				check_sign(k, target->map.map->val, value, &target->map.map->val_sign_told);
 			target->type = target->map.map->val;
 			target->map.is_updated = is_agg_call(value);
+			target->map.is_changed = s->assign.has_op;
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
 				value->type = target->type;
 		}

@@ -81,6 +81,14 @@ enum map_storage {
 	MAP_HASH_PERCPU,
 };
 
+/* Memory in front of a hash map, see ir/lower_slots.c. */
+struct map_slots {
+	u32 cnt;     /* a power of two; 0: there are none */
+	u32 size;    /* bytes of one: a mark, the key if it is not in the mark, the value */
+	u32 off;     /* where they are: of an aggregation in each CPU's part of the data map, of others in the shared part */
+	u32 val_off; /* of the value, in a slot */
+};
+
 /* A map of the script, @name. */
 struct map {
 	const char *name; /* with the @ */
@@ -92,6 +100,8 @@ struct map {
 	const struct map_decl *decl;
 	bool is_churned;  /* entries are deleted one by one */
 	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
+	u32 element_uses; /* that go to an element in place, or to all of them: neither of these, nor a value read, assigned or deleted by its key */
+	bool is_cleared;  /* all at once */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	bool key_sign_told, val_sign_told; /* that these mix int64 and uint64 was said */
 	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */
@@ -103,6 +113,7 @@ struct map {
 	u32 short_map;  /* hash kinds: the same of a map for keys that end in a stack of few frames, without the others; 0: none */
 	u32 short_cnt_off; /* where in the key the number of frames is, … */
 	u32 short_max;     /* … up to which they are few */
+	struct map_slots slots; /* hash kinds */
 	u32 data_off;   /* scalar kinds: offset in the shared part, or in each CPU's part */
 	u32 flag_off;   /* scalar kinds: offset in the shared part of the "was set" byte */
 	u32 lost_off;   /* hash kinds: offset in the shared part of the counter of assignments that did not fit … */

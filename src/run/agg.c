@@ -114,6 +114,27 @@ static bool sum_series(const struct type *t, const u8 *cpu0, u32 stride, u32 cpu
 	return any;
 }
 
+void agg_add(const struct type *t, u8 *to, const u8 *value)
+{
+	if (t->kind == T_MIN || t->kind == T_MAX) {
+		/* is_set first, as above */
+		u64 is_set = read_u64(value + 8), rank;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		rank = read_u64(value);
+		if (is_set && (!read_u64(to + 8) || rank > read_u64(to))) {
+			memcpy(to, &rank, 8);
+			memcpy(to + 8, &is_set, 8);
+		}
+		return;
+	}
+	for (u32 i = 0; i < agg_cpu_size(t); i += 8) {
+		u64 sum = read_u64(to + i) + read_u64(value + i);
+
+		memcpy(to + i, &sum, 8);
+	}
+}
+
 bool agg_sum(const struct type *t, const u8 *cpu0, u32 stride, u32 cpu_cnt, u8 *out)
 {
 	bool any = false;

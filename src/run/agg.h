@@ -25,6 +25,8 @@ static inline u64 agg_unrank(bool is_min, bool is_signed, u64 rank)
 /* Bytes of one CPU's value, and of the sum. */
 u32 agg_cpu_size(const struct type *t);
 u32 agg_total_size(const struct type *t);
+/* Adds one CPU's value to another. */
+void agg_add(const struct type *t, u8 *to, const u8 *value);
 /* Adds up cpu_cnt values that lie stride bytes apart into out (agg_total_size bytes; may be cpu0). False: nothing was ever
  * recorded, as far as the numbers tell (a sum of 0 looks the same); out is then all zero. */
 bool agg_sum(const struct type *t, const u8 *cpu0, u32 stride, u32 cpu_cnt, u8 *out);

@@ -6,6 +6,7 @@
 #include "out/hist.h"
 #include "out/value.h"
 #include "run/agg.h"
+#include "run/slots.h"
 
 #define SIGN_BIT ((u64)1 << 63)
 
@@ -391,6 +392,8 @@ static int read_hash(struct map_dump *d, struct object *obj, const struct map *m
 
 	if (!err && m->short_map)
 		err = add_short(d, obj, m);
+	if (!err && m->slots.cnt)
+		err = slots_read(obj, m, d);
 	if (err)
 		map_dump_release(d);
 	return err;

@@ -37,6 +37,9 @@ struct scalar_place {
 };
 bool map_scalar_place(struct object *obj, const struct map *m, struct scalar_place *p);
 
+/* Zeroes memory that programs may be updating: what fits one access is exchanged by one. */
+void zero_shared(u8 *p, u32 size);
+
 /* < 0, 0, > 0: the order of two keys. */
 int map_key_compare(const struct type *t, const u8 *a, const u8 *b);
 

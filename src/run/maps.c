@@ -5,6 +5,7 @@
 #include "run/agg.h"
 #include "run/mapread.h"
 #include "run/session.h"
+#include "run/slots.h"
 
 static void complain(struct session *s, const struct map *m, const char *what, int err)
 {
@@ -75,8 +76,7 @@ void session_print_maps(struct session *s)
 	free(maps);
 }
 
-/* Programs may be updating the memory: what fits one access is exchanged by one. */
-static void zero_memory(u8 *p, u32 size)
+void zero_shared(u8 *p, u32 size)
 {
 	while (size) {
 		u32 n = 1;
@@ -111,7 +111,7 @@ static void zero_scalar(struct session *s, const struct map *m, bool keep_set)
 	if (p.flag && !keep_set)
 		__atomic_store_n(p.flag, 0, __ATOMIC_RELEASE);
 	for (u32 cpu = 0; cpu < p.cpu_cnt; cpu++)
-		zero_memory(p.value + (size_t)cpu * p.stride, size);
+		zero_shared(p.value + (size_t)cpu * p.stride, size);
 	if (p.flag && keep_set && was_set)
 		__atomic_store_n(p.flag, 1, __ATOMIC_RELEASE); /* an aggregation of nothing would look unset */
 }
@@ -128,7 +128,7 @@ static void clear_sites(struct session *s, const struct map *m)
 	if (!map_scalar_place(s->obj, m, &p))
 		return;
 	for (u32 cpu = 0; cpu < p.cpu_cnt; cpu++)
-		zero_memory(p.value + (size_t)cpu * p.stride, m->max_entries * m->val->size);
+		zero_shared(p.value + (size_t)cpu * p.stride, m->max_entries * m->val->size);
 }
 
 static void clear_hash(struct session *s, const struct map *m, u32 image_map)
@@ -146,6 +146,8 @@ static void clear_hash(struct session *s, const struct map *m, u32 image_map)
 
 void session_clear_map(struct session *s, const struct map *m)
 {
+	int err;
+
 	switch (m->storage) {
 	case MAP_SCALAR: case MAP_SCALAR_PERCPU:
 		zero_scalar(s, m, false);
@@ -157,6 +159,8 @@ void session_clear_map(struct session *s, const struct map *m)
 		clear_hash(s, m, m->image_map);
 		if (m->short_map)
 			clear_hash(s, m, m->short_map);
+		if (m->slots.cnt && (err = slots_clear(s->obj, m)))
+			complain(s, m, "clear", err);
 		return;
 	}
 }

@@ -40,6 +40,7 @@ static int fake_read(struct object *o, u32 map, struct map_dump *d)
 	*d = f->hash;
 	if (!d->keys)
 		d->cnt = 0; /* a test keeps something else in it */
+	d->keys = d->values = NULL;
 	if (!d->cnt)
 		return 0;
 	d->keys = memcpy(xzalloc((size_t)d->cnt * d->key_sz + 1), f->hash.keys, (size_t)d->cnt * d->key_sz);
@@ -214,6 +215,81 @@ static void test_hash_maps(void)
 		  "{\"type\": \"map\", \"data\": {\"@c\": {\"a,-1\": \"a \\\"q\\\"\", "
 		  "\"a,2\": \"two\", \"a b,0\": \"four\", \"b,1\": \"one\"}}}\n");
 	CHECK_MAP("text", &m, 1, 0, "@c[b, 1]: one\n");
+	map_dump_release(&f.hash);
+	session_close();
+}
+
+/* A slot of CPU `cpu`, or of the table that all share: as programs leave it. */
+static void fake_slot(struct fake *f, const struct map *m, u32 cpu, u32 i, s64 mark, const void *key, const void *value)
+{
+	u8 *slot = f->data + (type_is_agg(m->val) ? SHARED_SZ + cpu * CPU_SZ : 0) + m->slots.off + i * m->slots.size;
+
+	memcpy(slot, &mark, 8);
+	if (key)
+		memcpy(slot + 8, key, m->key->size);
+	memcpy(slot + m->slots.val_off, value, m->val->size);
+}
+
+static void test_slots(void)
+{
+	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .size = 24, .val_off = 8 } };
+	struct fake f;
+
+	/* Key 1 is in two CPUs' slots and in the hash map, 2 in one slot, 3 in the hash map, 0 and 4 nowhere. */
+	fake_init(&f);
+	session_open(&f.base, "text");
+	m.val = type_agg(&arena, T_MIN, true);
+	fake_slot(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 5), 1 });
+	fake_slot(&f, &m, 2, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, -7), 1 });
+	fake_slot(&f, &m, 1, 0, 2 + 1, NULL, (u64[]){ agg_rank(true, true, 9), 1 });
+	fake_slot(&f, &m, 1, 1, 4 + 1, NULL, (u64[]){ 0, 0 });
+	fake_add(&f, 4, &(u32){ 1 }, 16, 1, (u64[]){ agg_rank(true, true, 2), 1 });
+	fake_add(&f, 4, &(u32){ 3 }, 16, 1, (u64[]){ agg_rank(true, true, 4), 1 });
+	CHECK_MAP("text", &m, 0, 0, "@s[1]: -7\n@s[3]: 4\n@s[2]: 9\n");
+	CHECK_MAP("text", &m, 1, 0, "@s[2]: 9\n");
+	session_clear_map(&session, &m);
+	CHECK(f.deleted == 2);
+	map_dump_release(&f.hash);
+	CHECK_MAP("text", &m, 0, 0, "");
+	/* The keys have their slots still. */
+	f.hash = (struct map_dump){ .key_sz = 4, .cpu_cnt = 1, .value_sz = 16, .stride = 16 };
+	fake_slot(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 6), 1 });
+	CHECK_MAP("text", &m, 0, 0, "@s[1]: 6\n");
+
+	/* A value for each CPU in the hash map. */
+	fake_init(&f);
+	m.storage = MAP_HASH_PERCPU;
+	m.val = type_agg(&arena, T_AVG, false);
+	fake_slot(&f, &m, 3, 1, 8 + 1, NULL, (u64[]){ 30, 2 });
+	fake_add(&f, 4, &(u32){ 8 }, 16, 3, (u64[]){ 5, 1, 0, 0, 25, 1 });
+	fake_add(&f, 4, &(u32){ 9 }, 16, 3, (u64[]){ 1, 1, 0, 0, 2, 2 });
+	CHECK_MAP("text", &m, 0, 0, "@s[9]: 1\n@s[8]: 15\n");
+	map_dump_release(&f.hash);
+
+	/* Larger keys; one is being taken. A sum of 0 counts. */
+	fake_init(&f);
+	m = (struct map){ .name = "@w", .key = type_string(&arena, 12), .val = type_agg(&arena, T_SUM, true), .has_key = true, .storage = MAP_HASH,
+			  .slots = { .cnt = 2, .size = 32, .val_off = 24 } };
+	fake_slot(&f, &m, 0, 0, SLOT_TAKEN, "one\0\0\0\0\0\0\0\0", &(s64){ 0 });
+	fake_slot(&f, &m, 0, 1, SLOT_BEING_TAKEN, "half\0\0\0\0\0\0\0", &(s64){ 0 });
+	fake_slot(&f, &m, 1, 0, SLOT_TAKEN, "some letter", &(s64){ -4 });
+	fake_slot(&f, &m, 3, 1, SLOT_TAKEN, "some letter", &(s64){ -5 });
+	fake_add(&f, 12, "one\0\0\0\0\0\0\0\0", 8, 1, &(s64){ 0 });
+	CHECK_MAP("text", &m, 0, 0, "@w[some letter]: -9\n@w[one]: 0\n");
+	map_dump_release(&f.hash);
+
+	/* Values that are not aggregations: one table, and a key is in one place. */
+	fake_init(&f);
+	m = (struct map){ .name = "@v", .key = &type_s32, .val = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .off = 32, .size = 16, .val_off = 8 } };
+	fake_slot(&f, &m, 0, 0, 1ll + UINT32_MAX, NULL, &(u32){ 7 });
+	fake_slot(&f, &m, 0, 1, -(1 + 5), NULL, &(u32){ 8 });
+	fake_slot(&f, &m, 0, 3, 1 + 0, NULL, &(u32){ 9 });
+	fake_add(&f, 4, &(s32){ 6 }, 4, 1, &(u32){ 1 });
+	CHECK_MAP("text", &m, 0, 0, "@v[6]: 1\n@v[-1]: 7\n@v[0]: 9\n");
+	session_clear_map(&session, &m);
+	CHECK(f.deleted == 1);
+	f.hash.cnt = 0;
+	CHECK_MAP("text", &m, 0, 0, "");
 	map_dump_release(&f.hash);
 	session_close();
 }
@@ -755,6 +831,7 @@ int main(void)
 {
 	world_init();
 	test_hash_maps();
+	test_slots();
 	test_percpu_maps();
 	test_scalar_maps();
 	test_order();
