@@ -266,6 +266,22 @@ vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key)
 
 /* Reading */
 
+/* d = the value, if it is in the key's slot. Otherwise the code goes on with what the hash map has. *mark: what is known in either case. */
+static vreg read_slot(struct lower *l, struct expr *e, vreg d, u32 *mark, struct ir_block *missing, struct ir_block *done)
+{
+	struct ir_block *hit = ir_block_new(l->b.f), *other = ir_block_new(l->b.f);
+	const struct map *m = e->map.map;
+	struct slot s = lower_slot(l, e);
+
+	*mark = lower_mark(l);
+	lower_slot_look(l, &s, hit, missing, other);
+	ir_place(&l->b, hit);
+	ir_mov_to(&l->b, d, opnd_reg(lower_load(l, lower_slot_value(&s), m->val)));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, other);
+	return lookup_in(l, m->image_map, lower_slot_key(l, &s));
+}
+
 struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	const struct map *m = e->map.map;
@@ -284,7 +300,6 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 	}
 	if (is_scalar && !l->c->warns_more && (d = known_value(l, e)))
 		return val_reg(d);
-	p = lower_map_find(l, e);
 	found = ir_block_new(l->b.f);
 	missing = ir_block_new(l->b.f);
 	done = ir_block_new(l->b.f);
@@ -292,8 +307,13 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 		d = ir_vreg(l->b.f);
 	else
 		out = dst ? *dst : lower_temp(l, m->val->size, 8);
+	if (m->slots.cnt) {
+		p = read_slot(l, e, d, &mark, missing, done);
+	} else {
+		p = lookup_in(l, m->image_map, lower_map_key(l, e));
+		mark = lower_mark(l);
+	}
 	ir_br(&l->b, C_EQ, p, opnd_imm(0), missing, found);
-	mark = lower_mark(l);
 	ir_place(&l->b, found);
 	if (is_scalar)
 		ir_mov_to(&l->b, d, opnd_reg(lower_load(l, (struct mem){ .base = p }, m->val)));
@@ -328,26 +348,29 @@ static void check_full(struct lower *l, const struct map *m, vreg err)
 	ir_place(&l->b, done);
 }
 
-/* The address of the element with this key, in *p. A missing one is inserted, zeroed, unless another CPU is faster, and looked up again; two
- * rounds do, because nobody removes what was just inserted (and if somebody does, the update may go the way of the element). What does not
- * fit goes to the map's spill slot, where it is counted. The code goes on with *p set. */
+/* The address of the element with this key, in *p. A missing one is inserted, zeroed, unless another CPU is faster, and looked up again: nobody
+ * removes what was just inserted (and if somebody does, the update may go the way of the element). What does not fit goes to the map's spill
+ * slot, where it is counted. The code goes on with *p set. */
 static void find_or_insert_in(struct lower *l, const struct map *m, u32 image_map, struct mem key, vreg p)
 {
-	struct ir_block *look = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
-	vreg rounds = ir_vreg(l->b.f);
+	struct ir_block *look = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *full = ir_block_new(l->b.f),
+			*found = ir_block_new(l->b.f);
+	vreg is_inserted = ir_vreg(l->b.f);
 	struct mem zeroes;
 	u32 mark = lower_mark(l);
 
-	ir_mov_to(&l->b, rounds, opnd_imm(0));
+	ir_mov_to(&l->b, is_inserted, opnd_imm(0));
 	ir_jmp(&l->b, look);
 	ir_place(&l->b, look);
 	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, image_map, key)));
 	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
 	ir_place(&l->b, missing);
+	ir_br(&l->b, C_EQ, is_inserted, opnd_imm(0), insert, full);
+	ir_place(&l->b, insert);
 	zeroes = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
 	update_in(l, image_map, key, zeroes, BPF_NOEXIST);
-	ir_alu_to(&l->b, IR_ADD, rounds, rounds, opnd_imm(1));
-	ir_br(&l->b, C_NE, rounds, opnd_imm(2), look, full);
+	ir_mov_to(&l->b, is_inserted, opnd_imm(1));
+	ir_jmp(&l->b, look);
 	ir_place(&l->b, full);
 	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, m->spill_off)));
 	ir_jmp(&l->b, found);

@@ -47,24 +47,25 @@ static void load_words(struct lower *l, const struct slot *s, struct words *w)
 	}
 }
 
+static vreg table(struct lower *l, const struct map *m)
+{
+	return type_is_agg(m->val) ? lower_cpu_data(l) : ir_mapval(&l->b, MAP_IDX_DATA, m->slots.off);
+}
+
 /* The address of the slot that the words choose. */
 static vreg choose(struct lower *l, const struct map *m, const vreg *words, u32 cnt)
 {
 	const struct map_slots *t = &m->slots;
-	vreg h = words[0], table;
+	vreg h = words[0], first = table(l, m);
 
 	for (u32 i = 1; i < cnt; i++)
 		h = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_MUL, h, opnd_imm(MIX)), opnd_reg(words[i]));
 	h = ir_alu(&l->b, IR_MUL, h, opnd_reg(ir_imm(&l->b, SCATTER)));
 	h = ir_alu(&l->b, IR_SHR, h, opnd_imm(64 - __builtin_ctz(t->cnt)));
 	h = ir_alu(&l->b, IR_MUL, h, opnd_imm(t->size));
-	if (!type_is_agg(m->val))
-		table = ir_mapval(&l->b, MAP_IDX_DATA, t->off);
-	else if (t->off)
-		table = ir_alu(&l->b, IR_ADD, lower_cpu_data(l), opnd_imm(t->off));
-	else
-		table = lower_cpu_data(l);
-	return ir_alu(&l->b, IR_ADD, table, opnd_reg(h));
+	if (type_is_agg(m->val) && t->off)
+		first = ir_alu(&l->b, IR_ADD, first, opnd_imm(t->off));
+	return ir_alu(&l->b, IR_ADD, first, opnd_reg(h));
 }
 
 /* What one access of a program computed, others with the same key need not. */
@@ -83,6 +84,8 @@ static struct slot slot_of_small(struct lower *l, struct expr *e)
 	struct slot s = { .map = m, .at = known_slot(l, e) };
 	vreg key = lower_reg(l, e->map.key);
 
+	if (!s.at)
+		table(l, m); /* which may be a call: before there is more in hand than the key */
 	if (t->is_signed || t->size > m->key->size)
 		key = ir_ext(&l->b, IR_ZEXT, key, m->key->size);
 	/* A register of its own: that of a variable may change before the slot is used. */
@@ -103,6 +106,7 @@ struct slot lower_slot(struct lower *l, struct expr *e)
 	if (slot_key_is_small(s.map->key))
 		return slot_of_small(l, e);
 	s.key = lower_map_key(l, e);
+	table(l, s.map);
 	load_words(l, &s, &w);
 	s.at = choose(l, s.map, w.at, w.cnt);
 	return s;
@@ -113,8 +117,9 @@ struct mem lower_slot_key(struct lower *l, const struct slot *s)
 	struct mem key = s->key;
 
 	if (slot_key_is_small(s->map->key)) {
-		key = lower_temp(l, s->map->key->size, 8);
-		ir_store(&l->b, key.base, key.off, s->map->key->size, opnd_reg(ir_alu(&l->b, IR_SUB, s->mark, opnd_imm(1))));
+		/* All eight bytes: of a part of them the verifier would think that the rest is left from before, and walk what follows once more. */
+		key = lower_temp(l, 8, 8);
+		ir_store(&l->b, key.base, key.off, 8, opnd_reg(ir_alu(&l->b, IR_SUB, s->mark, opnd_imm(1))));
 	}
 	return key;
 }
