@@ -40,11 +40,12 @@ static void note_changes_in_place(const struct expr *e)
 static void look_for_uses(struct expr *e, void *arg)
 {
 	const struct expr *first = e->kind == E_CALL && e->call.arg_cnt ? e->call.args[0] : NULL;
+	const struct unit *u = arg;
 	struct map *m;
 	u32 flags;
 
-	(void)arg;
 	if (e->kind == E_MAP && e->map.map) {
+		e->map.map->is_busy |= e->map.is_updated && !unit_is_rare(u);
 		e->map.map->other_uses += !e->map.is_updated;
 		e->map.map->element_uses += e->map.is_changed || !e->map.key;
 	}
@@ -67,8 +68,8 @@ static void count_uses(struct compile *c)
 {
 	vec_for(u, &c->units) {
 		if ((*u)->pred)
-			expr_walk((*u)->pred, look_for_uses, NULL);
-		block_walk((*u)->body, look_for_uses, NULL);
+			expr_walk((*u)->pred, look_for_uses, *u);
+		block_walk((*u)->body, look_for_uses, *u);
 	}
 }
 
@@ -96,7 +97,7 @@ static void lay_out_slots(const struct compile *c, struct map *m, u32 *shared, u
 	u32 bytes = is_agg ? MIN(CPU_BYTES, ALL_CPUS_BYTES / c->image->data.cpu_cnt) : SHARED_BYTES, cnt;
 
 	/* A sum that is 0 and one that was cleared would look the same. */
-	if (is_agg ? m->other_uses || m->val->kind == T_TSERIES || (m->val->kind == T_SUM && m->is_cleared)
+	if (is_agg ? !m->is_busy || m->other_uses || m->val->kind == T_TSERIES || (m->val->kind == T_SUM && m->is_cleared)
 		   : m->element_uses || !m->is_churned || !slot_key_is_small(m->key) || !type_is_scalar(m->val) || m->val->kind == T_BOOL)
 		return;
 	if (m->decl || m->key->size > SLOT_KEY_MAX)

@@ -14,6 +14,7 @@
 #include "bpf/image.h"
 #include "fn/fn.h"
 #include "kern/uapi.h"
+#include "probe/provider.h"
 
 static bool is_scalar_map(const struct map *m)
 {
@@ -442,6 +443,8 @@ static void find_or_insert_behind(struct lower *l, const struct map *m, const st
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
 	const struct map *m = target->map.map;
+	/* Where it would not pay, the hash map alone will do: user space adds both up. */
+	bool has_slot = m->slots.cnt && !unit_is_rare(l->unit);
 	vreg p = ir_vreg(l->b.f);
 	struct mem key = {};
 	struct slot s;
@@ -457,14 +460,14 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		update_of_site(l, m, target->map.key, call);
 		return;
 	}
-	if (m->slots.cnt)
+	if (has_slot)
 		s = lower_slot(l, target);
 	else
 		key = lower_map_key(l, target);
 	/* Arguments are evaluated before: they may call helpers, and the less that happens with the element in hand the better. */
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_pin(l, call->call.args[i]);
-	if (m->slots.cnt)
+	if (has_slot)
 		find_or_insert_behind(l, m, &s, p);
 	else
 		find_or_insert(l, m, key, p);

@@ -676,9 +676,11 @@ static void check_stmt(struct check *k, struct stmt *s)
 		check_block(k, s->block);
 		return;
 	case S_WHILE:
+		k->unit->has_loop = true;
 		check_while(k, s);
 		return;
 	case S_FOR:
+		k->unit->has_loop = true;
 		check_for(k, s);
 		return;
 	case S_UNROLL:

@@ -102,6 +102,7 @@ struct map {
 	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
 	u32 element_uses; /* that go to an element in place, or to all of them: neither of these, nor a value read, assigned or deleted by its key */
 	bool is_cleared;  /* all at once */
+	bool is_busy;     /* updated by a map function where that may happen often */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	bool key_sign_told, val_sign_told; /* that these mix int64 and uint64 was said */
 	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */
@@ -161,6 +162,7 @@ struct unit {
 	struct unit *session;     /* one link can serve this unit and that one, entry and return of the same functions … */
 	bool is_joined;           /* … and this is the return: the entry's program is that of both (kern/join.h) */
 	bool writes_seq;          /* printf() writes to the file that the kernel runs the program for: provider->lower_seq() */
+	bool has_loop;            /* other than unroll */
 	bool uses_site;           /* needs to know at run time which site fired */
 	u32 site_text_sz[2];      /* by enum site_show: bytes that the longest name of its sites takes; 0: nobody has asked yet */
 	bool is_assumed;          /* --check: the site was not looked up, and the body uses arguments that are not known */

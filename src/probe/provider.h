@@ -143,6 +143,12 @@ struct trace_event {
 	const struct unit *unit;
 };
 
+/* Its program does not run often, and goes through its body once: time is no matter there. */
+static inline bool unit_is_rare(const struct unit *u)
+{
+	return u->provider->flags & PROV_RARE && !u->has_loop;
+}
+
 /* What attach() works with. fds are closed, newest first, to detach. */
 struct attach_ctx {
 	struct compile *c;
