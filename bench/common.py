@@ -1,5 +1,6 @@
 """What the parts of the benchmark share: running commands and tracers, and writing tables."""
 
+import contextlib
 import os
 import shlex
 import signal
@@ -30,8 +31,13 @@ START = time.monotonic()
 
 # ---- commands: wall time, processor time, memory ----
 
+def quartile(values):
+    """A quarter is less. What disturbs only adds, so this is steadier than the median; and no single lucky value counts, as in the minimum."""
+    return sorted(values)[len(values) // 4]
+
+
 class Cost:
-    """Medians over the runs of one command: ms, ms, MB."""
+    """Lower quartiles over the runs of one command: ms, ms, MB."""
 
     def __init__(self):
         self.runs = []
@@ -39,13 +45,7 @@ class Cost:
     def add(self, wall_ns, cpu_us, rss_kb):
         self.runs.append((wall_ns / 1e6, cpu_us / 1e3, rss_kb / 1024))
 
-    def median(self, i):
-        return statistics.median(r[i] for r in self.runs)
-
-    wall = property(lambda self: self.median(0))
-    cpu = property(lambda self: self.median(1))
-    rss = property(lambda self: self.median(2))
-    best = property(lambda self: min(r[0] for r in self.runs))
+    wall, cpu, rss = (property(lambda self, i=i: quartile([r[i] for r in self.runs])) for i in range(3))
 
     def __str__(self):
         return f"{num(self.wall)} / {num(self.cpu)} / {num(self.rss)}"
@@ -64,20 +64,30 @@ def run_once(cmd, limit=120):
     return wall, cpu, rss
 
 
+TURN_NS = 20e6  # a command that is over sooner runs several times in its turn
+MOST_IN_TURN = 5
+
+
 def compare(commands, rounds, limit=120):
     """commands: name -> argv or (argv, how many of the rounds it takes part in). They take turns, so that they share the machine's moods.
     What fails is left out."""
     commands = {name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c}
-    costs = {}
+    costs, in_turn = {}, {}
     for name, (cmd, cnt) in list(commands.items()):
-        if cnt > 2 and run_once(cmd, limit) is None:  # warms the caches
-            del commands[name]
+        in_turn[name] = 1
+        if cnt > 2:
+            got = run_once(cmd, limit)  # warms the caches
+            if not got:
+                del commands[name]
+                continue
+            in_turn[name] = max(1, min(MOST_IN_TURN, int(TURN_NS / got[0])))
     for i in range(rounds):
         for name, (cmd, cnt) in commands.items():
-            if i < cnt:
-                got = run_once(cmd, limit)
-                if got:
-                    costs.setdefault(name, Cost()).add(*got)
+            # Those of few rounds have them spread over all.
+            if (i + 1) * cnt // rounds > i * cnt // rounds:
+                for got in [run_once(cmd, limit) for _ in range(in_turn[name])]:
+                    if got:
+                        costs.setdefault(name, Cost()).add(*got)
     return costs
 
 
@@ -87,11 +97,42 @@ def script_args(tool, script):
 
 # ---- a tracer that runs while something is traced ----
 
-class Spin:
-    """The program that makes system calls, kept running."""
+CPUS = sorted(os.sched_getaffinity(0))
 
-    def __init__(self):
-        self.proc = subprocess.Popen([Setup.spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+def on_cpus(cpus):
+    """What subprocess is to call in the child, so that it runs there only, with all its threads; None: anywhere."""
+    return (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
+
+
+def cpus_beside(producers):
+    """Those which that many of Spin leave free, None when there are none. A tracer on them has the way to the producer that it always has."""
+    return CPUS[:-producers] or None
+
+
+STATS = "/proc/sys/kernel/bpf_stats_enabled"  # bench/run puts it back
+
+
+@contextlib.contextmanager
+def program_stats():
+    """While this is on, the kernel counts runs and time of BPF programs, and reads the clock twice for each run. Nobody else pays that."""
+    def switch(text):
+        with open(STATS, "w") as f:
+            f.write(text)
+
+    switch("1")
+    try:
+        yield
+    finally:
+        switch("0")
+
+
+class Spin:
+    """The program that makes system calls, kept running, on a CPU of its own: the last, or that many before it."""
+
+    def __init__(self, before=0):
+        self.proc = subprocess.Popen([Setup.spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                     preexec_fn=on_cpus([CPUS[-1 - before % len(CPUS)]]))
 
     def begin(self, call, cnt, rate=0):
         self.proc.stdin.write(f"{call} {cnt} {rate}\n")
@@ -113,8 +154,8 @@ SYSCALL_PROG = "31"  # BPF_PROG_TYPE_SYSCALL: what a tool runs for itself, not b
 
 
 class Tracer:
-    def __init__(self, cmd, out=subprocess.DEVNULL, env=None):
-        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV)
+    def __init__(self, cmd, out=subprocess.DEVNULL, env=None, cpus=None):
+        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV, preexec_fn=on_cpus(cpus))
 
     def programs(self):
         """What the kernel says of the programs that the tracer holds, by id."""
@@ -137,13 +178,14 @@ class Tracer:
     def wait_attached(self, spin, call, limit=60):
         """True when a program of its sees calls."""
         deadline = time.monotonic() + limit
-        while time.monotonic() < deadline and self.proc.poll() is None:
-            before = self.programs()
-            spin.run(call, 200)
-            after = self.programs()
-            if any(p["run_cnt"] - before.get(i, p)["run_cnt"] >= 200 for i, p in after.items()):
-                return True
-            time.sleep(0.05)
+        with program_stats():
+            while time.monotonic() < deadline and self.proc.poll() is None:
+                before = self.programs()
+                spin.run(call, 200)
+                after = self.programs()
+                if any(p["run_cnt"] - before.get(i, p)["run_cnt"] >= 200 for i, p in after.items()):
+                    return True
+                time.sleep(0.02)
         return False
 
     def cpu_ns(self):
@@ -191,7 +233,7 @@ def ratio(a, b):
     if not a or not b:
         return "–"
     r = a / b
-    return f"{r:.4f}" if r < 0.01 else f"{r:.3f}" if r < 0.1 else f"{r:.2f}"
+    return f"{r:.2f}" if r >= 0.2 else f"{r:#.3g}"
 
 
 def times(x):

@@ -2,52 +2,73 @@
 
 import os
 import re
+import statistics
 import struct
 import subprocess
 import tempfile
 import time
 
-from common import ENV, Setup, Spin, Tracer, geometric_mean, num, ratio, say, script_args, table
+from common import ENV, Setup, Spin, Tracer, cpus_beside, geometric_mean, num, program_stats, quartile, ratio, say, script_args, table
 from scripts import EVENTS, ONE_LINERS
 
 
 class EventCost:
-    """The least of many short stretches: what a neighbour on the machine takes away is no cost of ours."""
+    """Of many short stretches in several turns. What a neighbour on the machine takes away is no cost of ours, so the least counts. Where each call prints,
+    it is the middle turn, and of a turn the lower quartile: whether the reader sleeps, and has to be woken, decides what a call costs, and the luckiest stretch
+    is no measure of that."""
 
-    def __init__(self):
-        self.ns = self.call = float("inf")
+    def __init__(self, is_printed):
+        self.is_printed = is_printed
+        self.turns = []  # (ns of the programs, ns of a call, ns of a call without the tracer)
         self.verified = 0
+
+    def add_turn(self, *stretches):
+        self.turns.append([(quartile if self.is_printed else min)(s) for s in stretches])
 
     def __str__(self):
         return f"{num(self.ns)} / {num(self.added)}"
 
-    added = property(lambda self: self.call - self.plain)
-    plain = 0.0
+    @property
+    def ns(self):
+        return (statistics.median if self.is_printed else min)(ns for ns, _, _ in self.turns)
+
+    @property
+    def added(self):
+        if self.is_printed:
+            return statistics.median(call - plain for _, call, plain in self.turns)
+        return min(call for _, call, _ in self.turns) - min(plain for _, _, plain in self.turns)
 
 
 def stretches(is_printed):
     """How many stretches of how many calls. Where each call prints, few in a row, so that none is lost."""
-    if is_printed:
-        return (20 if Setup.is_quick else 60), 500
-    return (8 if Setup.is_quick else 25), 8000
+    return (30, 500) if is_printed else (12, 8000)
 
 
-def measure_one(cmd, call, is_printed, cost, spin):
-    tracer = Tracer(cmd)
+def measure_one(cmd, call, cost, spin):
+    """One turn of a tool: stretches without it, then with it; of these some with the kernel's statistics, for the time of the programs, and
+    some without, for what a call takes."""
+    cnt, calls = stretches(cost.is_printed)
+
+    def stretch():
+        if cost.is_printed:
+            time.sleep(0.003)
+        return spin.run(call, calls)
+
+    plain = [stretch() for _ in range(cnt)]
+    programs = []
+    tracer = Tracer(cmd, cpus=cpus_beside(1))
     try:
         if not tracer.wait_attached(spin, call):
             return False
-        cnt, calls = stretches(is_printed)
-        for _ in range(cnt):
-            if is_printed:
-                time.sleep(0.003)
-            before = tracer.programs()
-            took = spin.run(call, calls)
-            after = tracer.programs()
-            # All programs of a script together, over the calls that were made.
-            ns = sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls
-            cost.ns, cost.call = min(cost.ns, ns), min(cost.call, took)
+        with program_stats():
+            for _ in range(cnt):
+                before = tracer.programs()
+                stretch()
+                after = tracer.programs()
+                # All programs of a script together, over the calls that were made.
+                programs.append(sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls)
         cost.verified = sum(p["verified_insns"] for p in after.values())
+        cost.add_turn(programs, [stretch() for _ in range(cnt)], plain)
         return True
     finally:
         tracer.stop()
@@ -56,23 +77,19 @@ def measure_one(cmd, call, is_printed, cost, spin):
 def measure_events():
     """[(what, {tool: EventCost})]"""
     rows = []
-    rounds = 1 if Setup.is_quick else 2
+    rounds = 1 if Setup.is_quick else 6
     spin = Spin()
     for name, what, script, call in EVENTS:
         say("cost per event: " + what)
         commands = {tool: script_args(tool, script) for tool in Setup.tools}
         if Setup.loader:
             commands["hand"] = [Setup.loader, os.path.join(Setup.hand, name + ".bpf.o")]
-        costs = {tool: EventCost() for tool in commands}
-        cnt, calls = stretches(False)
+        costs = {tool: EventCost("printf" in script) for tool in commands}
         for _ in range(rounds):
-            plain = min(spin.run(call, calls) for _ in range(cnt))
             for tool, cmd in commands.items():
-                if tool in costs and not measure_one(cmd, call, "printf" in script, costs[tool], spin):
+                if tool in costs and not measure_one(cmd, call, costs[tool], spin):
                     say(f"{tool}: no events")
                     del costs[tool]
-        for c in costs.values():
-            c.plain = plain
         rows.append((what, costs))
     spin.stop()
     return rows
@@ -85,8 +102,10 @@ def event_ratios(rows, other, field="ns"):
 
 def show_events(rows):
     print("## Cost per event\n")
-    print("System calls in a loop; nanoseconds spent in the BPF programs (as the kernel counts them, with "
-          "its own clock reads) / nanoseconds that tracing adds to the call. The least of many short stretches, the tools in turn. *By hand* is C with "
+    print("System calls in a loop; nanoseconds spent in the BPF programs, as the kernel counts them with two clock reads of its own for each run / nanoseconds that "
+          "tracing adds to the call, measured while that counting is off, so that the clock reads are not in it. The least of many short stretches, with and without the "
+          "tracer, the tools in turn, the caller and the tracer each on a CPU of its own; where each call prints, lower quartiles, because a call that has to wake the "
+          "reader costs more than one that finds it awake. *By hand* is C with "
           "the maps one would take (`bench/hand`) and the same clock, compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
           "tracepoint of all system calls and selects the one it wants itself: that is counted as the program's, while the kernel's longer way to "
           "the others' programs is in the second figure only. The first row is no part of the ratios.\n")

@@ -4,7 +4,7 @@ import math
 import os
 import subprocess
 
-from common import Setup, Spin, Tracer, compare, num, run_once, say, script_args, table
+from common import Setup, Spin, Tracer, compare, num, program_stats, run_once, say, script_args, table
 from events import EventCost, measure_one
 from printing import FILL, print_map
 from scripts import long_script, many_probes
@@ -79,31 +79,36 @@ def curve_strings():
     spin = Spin()
     out = []
     for n in (16, 64, 256, 1024, 3072):
-        cost = EventCost()
+        cost = EventCost(is_printed=True)
         script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
-        measure_one(script_args("sonde", script), f"swapoff:{n}", True, cost, spin)
+        measure_one(script_args("sonde", script), f"swapoff:{n}", cost, spin)
         out.append((n, cost.ns))
     spin.stop()
     return out
+
+
+def count_at_once(tracer, spins, calls=30_000):
+    """Nanoseconds of the programs for a call, while all of these make calls."""
+    before = tracer.programs()
+    for s in spins:
+        s.begin("getppid", calls)
+    for s in spins:
+        s.end()
+    after = tracer.programs()
+    return sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after) / (calls * len(spins))
 
 
 def curve_cpus():
     """Nanoseconds of an event while this many CPUs count at once."""
     out = []
     for n in range(1, min(os.cpu_count(), 8) + 1):
-        spins = [Spin() for _ in range(n)]
+        spins = [Spin(i) for i in range(n)]
         tracer = Tracer(script_args("sonde", "t:syscalls:sys_enter_getppid { @ = count(); }"))
         best = float("inf")
         try:
             if tracer.wait_attached(spins[0], "getppid"):
-                for _ in range(10):
-                    before = tracer.programs()
-                    for s in spins:
-                        s.begin("getppid", 30_000)
-                    for s in spins:
-                        s.end()
-                    after = tracer.programs()
-                    best = min(best, sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after) / (30_000 * n))
+                with program_stats():
+                    best = min(count_at_once(tracer, spins) for _ in range(20))
         finally:
             tracer.stop()
             for s in spins:

@@ -158,7 +158,7 @@ class Goals:
         if not ratios:
             return
         over = {k: v for k, v in ratios.items() if v > limit + 0.005}
-        self.add(what, f"each ≤ {limit:g}", f"{min(ratios.values()):.2f} to {max(ratios.values()):.2f}; {len(ratios) - len(over)} of {len(ratios)}",
+        self.add(what, f"each ≤ {limit:g}", f"{ratio(min(ratios.values()), 1)} to {ratio(max(ratios.values()), 1)}; {len(ratios) - len(over)} of {len(ratios)}",
                  not over, ", ".join(f"{k} {v:.2f}" for k, v in over.items()) + ("; " + why if why else ""))
 
 
@@ -272,7 +272,7 @@ def report(m):
     peers = [t for t in tools[1:] if t != "ply"]
     if m["commands"]:
         print("## Start-up, attaching and detaching\n")
-        print("ms of wall time / ms of CPU time / MB of largest resident set; medians. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
+        print("ms of wall time / ms of CPU time / MB of largest resident set; lower quartiles. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
               "at every site, which is minutes for thousands, and ply has no such wildcards.\n")
         rows = []
         for title, c in m["commands"]:
@@ -303,7 +303,7 @@ def report(m):
     if m["types"]:
         print("## Types\n")
         print("`sonde type` beside pahole, and what types cost a script. ms of wall time / ms of CPU time / MB of largest resident set.\n")
-        table(["", "sonde", "beside it", "", "ratio"],
+        table(["", "sonde", "beside it", "", "sonde ÷ it"],
               [(title, str(c["sonde"]), other, str(c["other"]),
                 f"{ratio(c['sonde'].wall, c['other'].wall)} / {ratio(c['sonde'].cpu, c['other'].cpu)} / {ratio(c['sonde'].rss, c['other'].rss)}")
                for title, other, c in m["types"]])

@@ -3,7 +3,7 @@
 import os
 import time
 
-from common import MANY_KEYS_ENV, Setup, Spin, Tracer, num, ratio, say, script_args, table
+from common import MANY_KEYS_ENV, Setup, Spin, Tracer, cpus_beside, num, ratio, say, script_args, table
 
 LINE = b" spin\n"
 # Several from each call, so that it is not the call that limits the producer.
@@ -43,6 +43,12 @@ class Printed:
     cpu_ns = None     # of the tracer, for each event, at CPU_RATE
     cpu_top_ns = None
 
+    def better_of(self, other):
+        best = self if self.rate >= other.rate else other
+        best.cpu_ns = min([c for c in (self.cpu_ns, other.cpu_ns) if c], default=None)
+        best.cpu_top_ns = min([c for c in (self.cpu_top_ns, other.cpu_top_ns) if c], default=None)
+        return best
+
 
 def trial(tracer, lines, spins, rate, seconds):
     """Whether all was printed and soon, events a second, and nanoseconds of the tracer's for each. What is printed only long after the
@@ -68,9 +74,10 @@ def lossless(tracer, lines, spins, rate, seconds):
     return got
 
 
-def find_rate(tracer, lines, spins, result, seconds):
-    """Doubles the rate until something is lost, then halves the step in the ratio: within 9 % of the limit."""
-    low, high, rate = 0, None, 60_000
+def find_rate(tracer, lines, spins, seconds, start):
+    """Doubles the rate until something is lost, then halves the step in the ratio: within 5 % of the limit."""
+    result = Printed()
+    low, high, rate = 0, None, start
     while high is None:
         ok, real, cpu = lossless(tracer, lines, spins, rate, seconds)
         if not ok:
@@ -80,11 +87,11 @@ def find_rate(tracer, lines, spins, result, seconds):
             ok, real, cpu = lossless(tracer, lines, spins, 0, seconds)
             if ok:
                 result.rate, result.is_all, result.cpu_top_ns = real, True, cpu
-                return
+                return result
             high = real
         else:
             low, result.cpu_top_ns, rate = rate, cpu, rate * 2
-    for _ in range(2 if Setup.is_quick else 3):
+    for _ in range(2 if Setup.is_quick else 4):
         if not low:
             break
         rate = int((low * high) ** 0.5)
@@ -94,41 +101,50 @@ def find_rate(tracer, lines, spins, result, seconds):
         else:
             high = rate
     result.rate = low
+    return result
 
 
 def measure_printed(producers):
-    """{tool: Printed}"""
+    """{tool: Printed}: the best of the rounds, in which the tools take turns."""
     found = {}
-    seconds = 0.3 if Setup.is_quick else 0.6
+    seconds = 0.3 if Setup.is_quick else 0.5
     # The old one is so slow that more producers tell nothing new.
     commands = {t: script_args(t, SCRIPT) for t in Setup.tools if producers == 1 or t != "old"}
-    spins = [Spin() for _ in range(producers)]
-    for tool, cmd in commands.items():
-        say(f"printed events, {producers} producer{'s'[:producers > 1]}: {tool}")
-        path = os.path.join(Setup.scratch, "printed")
-        with open(path, "wb") as out:
-            tracer = Tracer(cmd, out)
-            try:
-                if not tracer.wait_attached(spins[0], "getppid"):
-                    continue
-                lines, result = Lines(path), Printed()
-                lines.wait(10 ** 9)
-                tries = [trial(tracer, lines, spins, CPU_RATE, 0.5) for _ in range(4)]
-                result.cpu_ns = min([t[2] for t in tries if t[0]], default=None)
-                find_rate(tracer, lines, spins, result, seconds)
-                found[tool] = result
-            finally:
-                tracer.stop()
-        os.unlink(path)
+    spins = [Spin(i) for i in range(producers)]
+    for _ in range(1 if Setup.is_quick else 3):
+        for tool, cmd in commands.items():
+            say(f"printed events, {producers} producer{'s'[:producers > 1]}: {tool}")
+            got = measure_turn(cmd, spins, seconds, found.get(tool))
+            if got:
+                found[tool] = got
     for s in spins:
         s.stop()
     return found
 
 
+def measure_turn(cmd, spins, seconds, last):
+    """One tracer's; what was found before is where the search begins, and stays where it was better."""
+    path = os.path.join(Setup.scratch, "printed")
+    with open(path, "wb") as out:
+        tracer = Tracer(cmd, out, cpus=cpus_beside(len(spins)))
+        try:
+            if not tracer.wait_attached(spins[0], "getppid"):
+                return last
+            lines = Lines(path)
+            lines.wait(10 ** 9)
+            tries = [trial(tracer, lines, spins, CPU_RATE, 0.5) for _ in range(4)]
+            result = find_rate(tracer, lines, spins, seconds, int(last.rate / 2) if last and last.rate else 60_000)
+            result.cpu_ns = min([t[2] for t in tries if t[0]], default=None)
+        finally:
+            tracer.stop()
+    os.unlink(path)
+    return result.better_of(last) if last else result
+
+
 def show_printed(by_producers):
     print("## Printed events\n")
     print('`printf("%d %s\\n", pid, comm)` to a file in memory, ten for each call that is traced: events in a second without loss (found by doubling the rate until one is lost, '
-          f"then by halving; three tries each; what comes late counts as lost, since a longer run would lose it), and CPU time of the tracer for an event, at {CPU_RATE:,} events in a second and at its own highest rate. A rate with "
+          f"then by halving; three tries each; what comes late counts as lost, since a longer run would lose it; the best of three rounds), and CPU time of the tracer for an event, at {CPU_RATE:,} events in a second and at its own highest rate. A rate with "
           "a + is as fast as the producers went, and nothing was lost.\n")
     rows = []
     for producers, found in by_producers.items():
@@ -137,7 +153,7 @@ def show_printed(by_producers):
             rows.append([f"{producers}", Setup.titles[t], f"{p.rate:,.0f}" + ("+" if p.is_all else ""), num(p.cpu_ns), num(p.cpu_top_ns),
                          "" if t == "sonde" or not a else f"{a.rate / p.rate:.1f} ×" if p.rate else "–",
                          "" if t == "sonde" or not a else ratio(a.cpu_ns, p.cpu_ns), "" if t == "sonde" or not a else ratio(a.cpu_top_ns, p.cpu_top_ns)])
-    table(["producers", "", "events in a second", f"ns of CPU at {CPU_RATE:,}", "at the highest rate", "sonde: events", "sonde: CPU", "at the highest rate"],
+    table(["producers", "", "events in a second", f"ns of CPU at {CPU_RATE:,}", "at the highest rate", "sonde's events ÷", "sonde's CPU ÷", "÷ at the highest rate"],
           rows)
 
 
@@ -183,10 +199,10 @@ def measure_maps():
     keys = 100_000 if Setup.is_quick else 1_000_000
     for what, script in KINDS:
         costs = {}
-        for i in range(1 if Setup.is_quick else 3):
+        for i in range(1 if Setup.is_quick else 5):
             for tool in Setup.tools:
                 # The peers take seconds each.
-                if tool != "sonde" and i > 1:
+                if tool != "sonde" and i % 2:
                     continue
                 say(f"map of {keys:,} keys, {what}: {tool}")
                 p = print_map(tool, OLD_TOP if tool == "old" and "END" in script else script, keys, spin)
@@ -199,7 +215,7 @@ def measure_maps():
 
 def show_maps(rows):
     print("## Maps of many keys\n")
-    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. Best of two or three.\n")
+    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. The best of five turns, of the peers' three.\n")
     tools = list(Setup.tools)
 
     def cell(p):
