@@ -24,7 +24,7 @@ static s64 slot_off(struct mem slot)
 
 static void check_count(struct check *k, struct expr *e)
 {
-	e->type = type_agg(check_arena(k), T_COUNT, false);
+	e->type = type_agg(T_COUNT, false);
 }
 
 static void update_count(struct lower *l, struct expr *e, struct mem slot)
@@ -37,7 +37,7 @@ static void check_signed_agg(struct check *k, struct expr *e, enum type_kind kin
 	const struct type *t = e->call.args[0]->type;
 
 	/* Literals count as signed. */
-	e->type = type_agg(check_arena(k), kind, t->is_flexible || t->is_signed);
+	e->type = type_agg(kind, t->is_flexible || t->is_signed);
 }
 
 static void check_sum(struct check *k, struct expr *e)

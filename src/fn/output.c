@@ -20,8 +20,10 @@ void printf_check(struct check *k, struct expr *e)
 	struct expr *text = e->call.args[0];
 	const char *why = NULL;
 	u32 at = 0, given = e->call.arg_cnt - 1, n = 0;
-	const struct fmt *f = fmt_parse(check_arena(k), text->str.s, text->str.len, &why, &at);
+	const struct fmt *f = e->call.note; /* of an earlier round */
 
+	if (!f || f->text != text->str.s)
+		f = fmt_parse(check_arena(k), text->str.s, text->str.len, &why, &at);
 	e->type = &type_none;
 	if (!f) {
 		check_fail(k, text, E_FORMAT, "%s(): %s", e->call.name, why);

@@ -748,8 +748,20 @@ static void check_map_read(struct check *k, struct expr *e)
 	}
 }
 
+/* The type of a text: the one of the last round, if it has been through one. */
+static const struct type *text_type(struct check *k, const struct expr *e, const struct type *before)
+{
+	u32 size = e->str.len + 1;
+
+	if (before && before->kind == T_STRING && before->size == size && !before->is_fillable)
+		return before;
+	return type_string(check_arena(k), size);
+}
+
 void check_expr(struct check *k, struct expr *e)
 {
+	const struct type *before = e->type;
+
 	if (e->unfolded)
 		*e = *e->unfolded;
 	e->type = NULL;
@@ -762,7 +774,7 @@ void check_expr(struct check *k, struct expr *e)
 		e->type = &type_bool;
 		break;
 	case E_STR:
-		e->type = type_string(check_arena(k), e->str.len + 1);
+		e->type = text_type(k, e, before);
 		break;
 	case E_PARAM:
 		check_param(k, e);

@@ -155,7 +155,7 @@ struct unit {
 	const struct provider *provider;
 	const char *name; /* of the program, as the kernel's tools show it */
 	u32 site_first, site_cnt;
-	struct expr *pred;        /* copies of the probe's, checked for this unit's types */
+	struct expr *pred;        /* the probe's, or copies, checked for this unit's types */
 	struct block *body;
 	const struct type *args;  /* struct behind `args`, or NULL */
 	u32 variant;              /* provider's own: which way this unit is attached */

@@ -163,6 +163,7 @@ const struct fmt *fmt_parse(struct arena *a, const char *text, u32 len, const ch
 	vec(struct fmt_piece) pieces = {};
 	struct scan sc = { .arena = a };
 
+	f->text = text;
 	sc.begin = sc.s = arena_strndup(a, text, len);
 	sc.end = sc.s + len;
 	while (at(&sc) >= 0) {

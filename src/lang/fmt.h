@@ -20,6 +20,7 @@ struct fmt_piece {
 };
 
 struct fmt {
+	const char *text; /* what it was made of */
 	struct fmt_piece *pieces;
 	u32 cnt;
 	u32 arg_cnt;

@@ -138,12 +138,16 @@ const struct type *type_tuple(struct arena *a, const struct type *const *elems, 
 	return t;
 }
 
-const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed)
-{
-	struct type *t = make(a, kind, kind == T_COUNT || kind == T_SUM ? 8 : 16, 8);
+#define AGG_TYPES(k, bytes) [k - T_COUNT] = { { .kind = k, .size = bytes, .align = 8 }, { .kind = k, .size = bytes, .align = 8, .is_signed = true } }
 
-	t->is_signed = is_signed;
-	return t;
+const struct type *type_agg(enum type_kind kind, bool is_signed)
+{
+	static const struct type types[][2] = {
+		AGG_TYPES(T_COUNT, 8), AGG_TYPES(T_SUM, 8), AGG_TYPES(T_MIN, 16), AGG_TYPES(T_MAX, 16), AGG_TYPES(T_AVG, 16), AGG_TYPES(T_STATS, 16),
+	};
+
+	BUG_ON(kind < T_COUNT || kind > T_STATS);
+	return &types[kind - T_COUNT][is_signed];
 }
 
 const struct type *type_hist(struct arena *a, u32 bits)

@@ -160,7 +160,7 @@ const struct type *type_timestamp(struct arena *a, const char *fmt, u32 clock);
 const struct type *type_cgroup_path(struct arena *a, const char *pattern);
 /* Lays out a tuple (or record, if names is not NULL) as C would. */
 const struct type *type_tuple(struct arena *a, const struct type *const *elems, const char *const *names, u32 cnt);
-const struct type *type_agg(struct arena *a, enum type_kind kind, bool is_signed);
+const struct type *type_agg(enum type_kind kind, bool is_signed); /* T_COUNT … T_STATS */
 const struct type *type_hist(struct arena *a, u32 bits);
 const struct type *type_lhist(struct arena *a, s64 min, s64 max, s64 step);
 

@@ -269,7 +269,8 @@ static bool is_in_locks(const struct site *s)
 	return s->addr && !s->func; /* wherever that is */
 }
 
-static void make_unit(struct compile *c, const struct probe *p, const struct group *g, const struct body_uses *uses)
+/* The last unit of a probe has the tree itself, others have copies. */
+static void make_unit(struct compile *c, const struct probe *p, const struct group *g, const struct body_uses *uses, bool is_last)
 {
 	struct unit *u = arena_new(c->arena, struct unit);
 
@@ -282,8 +283,8 @@ static void make_unit(struct compile *c, const struct probe *p, const struct gro
 		avec_push(c->arena, &c->sites, *s);
 		c->needs_guard |= is_in_locks(s);
 	}
-	u->pred = p->pred ? expr_copy(c->arena, p->pred) : NULL;
-	u->body = block_copy(c->arena, p->body);
+	u->pred = is_last ? p->pred : expr_copy(c->arena, p->pred);
+	u->body = is_last ? p->body : block_copy(c->arena, p->body);
 	if (u->provider->plan)
 		u->provider->plan(c, u, uses);
 	u->is_assumed = uses->args && c->sites.at[u->site_first].is_assumed;
@@ -311,13 +312,15 @@ static void make_units(struct compile *c, const struct probe *p, const struct ga
 		avec_push(c->arena, &found->sites, *s);
 	}
 	vec_for(grp, &groups)
-		make_unit(c, p, grp, &uses);
+		make_unit(c, p, grp, &uses, grp == &groups.at[groups.cnt - 1]);
 }
 
 static bool within_limits(struct compile *c, const struct probe *p, const struct gather *g)
 {
 	u64 cnt = 0;
 
+	if ((u64)c->sites.cnt + g->sites.cnt <= c->config.max_probes)
+		return true;
 	vec_for(s, &c->sites)
 		cnt += !s->is_more;
 	vec_for(s, &g->sites)

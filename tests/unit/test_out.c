@@ -326,10 +326,10 @@ static void test_buckets(void)
 
 static void test_aggregations(void)
 {
-	const struct type *umax = type_agg(&arena, T_MAX, false), *smax = type_agg(&arena, T_MAX, true);
-	const struct type *umin = type_agg(&arena, T_MIN, false), *smin = type_agg(&arena, T_MIN, true);
-	const struct type *savg = type_agg(&arena, T_AVG, true), *stats = type_agg(&arena, T_STATS, false);
-	const struct type *sum = type_agg(&arena, T_SUM, true), *count = type_agg(&arena, T_COUNT, false);
+	const struct type *umax = type_agg(T_MAX, false), *smax = type_agg(T_MAX, true);
+	const struct type *umin = type_agg(T_MIN, false), *smin = type_agg(T_MIN, true);
+	const struct type *savg = type_agg(T_AVG, true), *stats = type_agg(T_STATS, false);
+	const struct type *sum = type_agg(T_SUM, true), *count = type_agg(T_COUNT, false);
 	u64 v[6] = { 1, 0, 2, 0, 4, 0 }, out[2];
 	struct sbuf b = {};
 	struct { const struct type *t; s64 a, b, want; } ranks[] = {

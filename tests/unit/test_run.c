@@ -238,7 +238,7 @@ static void test_slots(void)
 	/* Key 1 is in two CPUs' slots and in the hash map, 2 in one slot, 3 in the hash map, 0 and 4 nowhere. */
 	fake_init(&f);
 	session_open(&f.base, "text");
-	m.val = type_agg(&arena, T_MIN, true);
+	m.val = type_agg(T_MIN, true);
 	fake_slot(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 5), 1 });
 	fake_slot(&f, &m, 2, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, -7), 1 });
 	fake_slot(&f, &m, 1, 0, 2 + 1, NULL, (u64[]){ agg_rank(true, true, 9), 1 });
@@ -259,7 +259,7 @@ static void test_slots(void)
 	/* A value for each CPU in the hash map. */
 	fake_init(&f);
 	m.storage = MAP_HASH_PERCPU;
-	m.val = type_agg(&arena, T_AVG, false);
+	m.val = type_agg(T_AVG, false);
 	fake_slot(&f, &m, 3, 1, 8 + 1, NULL, (u64[]){ 30, 2 });
 	fake_add(&f, 4, &(u32){ 8 }, 16, 3, (u64[]){ 5, 1, 0, 0, 25, 1 });
 	fake_add(&f, 4, &(u32){ 9 }, 16, 3, (u64[]){ 1, 1, 0, 0, 2, 2 });
@@ -268,7 +268,7 @@ static void test_slots(void)
 
 	/* Larger keys; one is being taken. A sum of 0 counts. */
 	fake_init(&f);
-	m = (struct map){ .name = "@w", .key = type_string(&arena, 12), .val = type_agg(&arena, T_SUM, true), .has_key = true, .storage = MAP_HASH,
+	m = (struct map){ .name = "@w", .key = type_string(&arena, 12), .val = type_agg(T_SUM, true), .has_key = true, .storage = MAP_HASH,
 			  .slots = { .cnt = 2, .size = 32, .val_off = 24 } };
 	fake_slot(&f, &m, 0, 0, SLOT_TAKEN, "one\0\0\0\0\0\0\0\0", &(s64){ 0 });
 	fake_slot(&f, &m, 0, 1, SLOT_BEING_TAKEN, "half\0\0\0\0\0\0\0", &(s64){ 0 });
@@ -306,13 +306,13 @@ static void test_percpu_maps(void)
 	session_open(&f.base, "text");
 	fake_add(&f, 4, &(u32){ 1 }, 16, 3, (u64[]){ 9, 1, 0, 0, 0, 0 });
 	fake_add(&f, 4, &(u32){ 2 }, 16, 3, (u64[]){ 2, 1, 4, 1, 0, 0 });
-	m.val = type_agg(&arena, T_STATS, false);
+	m.val = type_agg(T_STATS, false);
 	CHECK_MAP("text", &m, 0, 0,
 		  "@s[2]: { .count = 2, .average = 3, .total = 6 }\n@s[1]: { .count = 1, .average = 9, .total = 9 }\n");
 	CHECK_MAP("text", &m, 1, 2, "@s[1]: { .count = 1, .average = 4, .total = 9 }\n");
 	CHECK_MAP("json", &m, 1, 0,
 		  "{\"type\": \"stats\", \"data\": {\"@s\": {\"1\": {\"count\": 1, \"average\": 9, \"total\": 9}}}}\n");
-	m.val = type_agg(&arena, T_AVG, false);
+	m.val = type_agg(T_AVG, false);
 	CHECK_MAP("text", &m, 0, 0, "@s[2]: 3\n@s[1]: 9\n");
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@s\": {\"2\": 3, \"1\": 9}}}\n");
 	session_print_key(&session, &m, &(u32){ 2 });
@@ -320,7 +320,7 @@ static void test_percpu_maps(void)
 	map_dump_release(&f.hash);
 
 	fake_init(&f);
-	m.val = type_agg(&arena, T_MIN, true);
+	m.val = type_agg(T_MIN, true);
 	fake_add(&f, 4, &(u32){ 1 }, 16, 2, (u64[]){ agg_rank(true, true, 5), 1, 0, 0 });
 	fake_add(&f, 4, &(u32){ 2 }, 16, 2, (u64[]){ agg_rank(true, true, -5), 1, agg_rank(true, true, 2), 1 });
 	fake_add(&f, 4, &(u32){ 3 }, 16, 2, (u64[4]){}); /* after zero() */
@@ -376,7 +376,7 @@ static void test_scalar_maps(void)
 
 	m.storage = MAP_SCALAR_PERCPU;
 	m.data_off = 16;
-	m.val = type_agg(&arena, T_COUNT, false);
+	m.val = type_agg(T_COUNT, false);
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
 	map_snap_release(&snap);
 	*cpu[0] = 2, *cpu[3] = 40;
@@ -390,7 +390,7 @@ static void test_scalar_maps(void)
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
 	map_snap_release(&snap);
 
-	m.val = type_agg(&arena, T_SUM, true);
+	m.val = type_agg(T_SUM, true);
 	*cpu[1] = -3ull, *cpu[2] = 3;
 	f.data[128] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: 0\n");
@@ -398,7 +398,7 @@ static void test_scalar_maps(void)
 	map_snap_release(&snap);
 	session_clear_map(&session, &m);
 
-	m.val = type_agg(&arena, T_STATS, false);
+	m.val = type_agg(T_STATS, false);
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 0, .average = 0, .total = 0 }\n");
 	cpu[0][0] = 5, cpu[0][1] = 1, cpu[1][0] = 7, cpu[1][1] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 2, .average = 6, .total = 12 }\n");
