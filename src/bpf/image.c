@@ -21,12 +21,13 @@ enum { SHARING_CPUS = 8 };
 
 /* Where the updates of an aggregation with key go. A value for each CPU is never waited for, but the kernel needs 10 µs and more to allocate one
  * when a new key comes, and in a burst of new keys fails to; a value in a plain hash map takes a tenth of a microsecond. What is one atomic instruction
- * goes there, unless so many CPUs might meet at one key that they would wait long for each other. */
+ * goes there, unless so many CPUs might meet at one key that they would wait long for each other. Where slots are in front, which each CPU has for itself, they
+ * seldom meet. */
 static enum map_storage agg_storage(const struct compile *c, const struct map *m)
 {
 	bool is_one_add = m->val->kind != T_MIN && m->val->kind != T_MAX && m->val->kind != T_TSERIES;
 
-	return is_one_add && !m->decl && c->target->ncpus <= SHARING_CPUS ? MAP_HASH : MAP_HASH_PERCPU;
+	return is_one_add && !m->decl && (c->target->ncpus <= SHARING_CPUS || m->slots.cnt) ? MAP_HASH : MAP_HASH_PERCPU;
 }
 
 static void note_changes_in_place(const struct expr *e)
@@ -122,11 +123,11 @@ static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 		m->max_entries = site_value_cnt(c);
 		m->data_off = take(cpu, m->max_entries * m->val->size, 8);
 	} else if (m->has_key) {
-		m->storage = is_agg ? agg_storage(c, m) : MAP_HASH;
 		m->lost_off = take(shared, 8, 8);
 		if (is_agg || type_is_integral(m->val))
 			m->spill_off = take(shared, ALIGN_UP(m->val->size, 8), 8);
 		lay_out_slots(c, m, shared, cpu);
+		m->storage = is_agg ? agg_storage(c, m) : MAP_HASH;
 	} else if (is_agg) {
 		m->storage = MAP_SCALAR_PERCPU;
 		m->data_off = take(cpu, m->val->size, 8);
