@@ -173,13 +173,19 @@ static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
 		f->blocks.at[n]->id = n;
 }
 
+/* What the base of a part leads to: its busy word, or where nobody asks for that, the first slot, which then needs no address of its own. */
+static u32 first_slot(const struct scratch_place *at)
+{
+	return at->is_shared ? 0 : SCRATCH_HEAD;
+}
+
 static vreg cpu_part(struct ir_build *b, const struct scratch_place *at, u32 stride)
 {
 	vreg cpu = ir_call(b, HELPER_get_smp_processor_id, NULL, 0);
 
 	cpu = ir_alu(b, IR_AND, cpu, opnd_imm(at->cpu_cnt - 1));
 	cpu = ir_alu(b, IR_MUL, cpu, opnd_imm(stride));
-	return ir_alu(b, IR_ADD, ir_mapval(b, MAP_IDX_SCRATCH, at->off), opnd_reg(cpu));
+	return ir_alu(b, IR_ADD, ir_mapval(b, MAP_IDX_SCRATCH, at->off + first_slot(at)), opnd_reg(cpu));
 }
 
 /* Replaces the marker at the end of the builder's block by a search: base = a part of this CPU's whose busy word could be set. If there is
@@ -304,7 +310,7 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 			if (k->op == IR_SLOT && slots[k->index].in_scratch) {
 				BUG_ON(!base);
 				*k = (struct ir_insn){ .op = IR_ADD, .d = k->d, .a = base, .span = k->span,
-						       .b = opnd_imm(k->imm + slots[k->index].off) };
+						       .b = opnd_imm(k->imm + slots[k->index].off - first_slot(at)) };
 			} else if (k->op == IR_SLOT) {
 				k->imm += slots[k->index].off;
 			}

@@ -95,7 +95,7 @@ struct image_prog {
 };
 
 /* Records: what programs send. In the ring each starts with its id; the fixed part follows, then the tail: the bytes of its variable
- * fields, one after the other. A variable field has its byte count (u32) at its offset in the fixed part. In the control ring, eight bytes
+ * fields, one after the other. A variable field has its byte count (u32) at its offset in the fixed part; the last one takes what is left. In the control ring, eight bytes
  * follow: the data ring's producer position when the record was sent, so that the order of both can be restored. */
 struct rec_head {
 	u32 id;  /* index into image.recs */
@@ -106,6 +106,7 @@ struct rec_field {
 	const struct type *type;
 	u32 off; /* from the start of the record, head included */
 	bool is_var;
+	bool is_rest; /* the last of these: nothing in the fixed part */
 };
 
 struct rec {

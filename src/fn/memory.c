@@ -103,15 +103,11 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	vreg to = lower_addr(l, dst), len = ir_vreg(l->b.f), last;
 	struct mem at = dst;
 
-	/* With a byte to spare, a string that is too long shows by filling that, too; it is cut off again, and its NUL with it. */
+	/* A record has the length besides, and needs no NUL. With a byte to spare for that of the helper, a string that is too long fills the room. */
 	if (l->in_tail && size.is_imm && is_marked) {
-		struct ir_block *long_or_bad = ir_block_new(l->b.f);
-
 		ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
-		ir_br(&l->b, C_ULE, len, opnd_imm(cap), done, long_or_bad);
-		ir_place(&l->b, long_or_bad);
 		ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(-1));
-		ir_br(&l->b, C_EQ, len, opnd_imm(cap), done, bad);
+		ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, done);
 		ir_place(&l->b, bad);
 		lower_read_failed(l, read_str_helper(as), ir_alu(&l->b, IR_ADD, len, opnd_imm(1)));
 		ir_mov_to(&l->b, len, opnd_imm(0));

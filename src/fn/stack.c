@@ -190,14 +190,12 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 		.got = ir_vreg(l->b.f), .bad = ir_block_new(l->b.f), .good = ir_block_new(l->b.f),
 	};
 	struct val v;
-	vreg pid;
 
 	/* Where the stack begins with the program's own frames, those of the loop would be there, too. */
 	if (skip && l->around)
 		return val_mem(lower_before_loops(l, e, lower_stack));
 	m = dst ? *dst : lower_temp(l, e->type->size, 8);
 	v = val_mem(m);
-	pid = is_user ? lower_pid(l) : 0;
 	l->image->has_user_addrs |= is_user;
 	lower_ctx(l);
 	/* The helper of raw tracepoints and of fentry is declared as one that reads the memory: on the stack, where small objects are, the
@@ -205,6 +203,8 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	if (w.bytes <= SMALL_STACK)
 		lower_zero(l, (struct mem){ m.base, m.off + w.head, m.as }, w.bytes);
 	w.to = lower_addr(l, m);
+	if (is_user)
+		ir_store(&l->b, w.to, 0, 8, opnd_reg(lower_pid(l)));
 	if (has_ids)
 		w.flags |= BPF_F_USER_BUILD_ID;
 	/* An address that is inserted would have no build id. */
@@ -219,9 +219,7 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	ir_mov_to(&l->b, w.got, opnd_imm(0));
 	ir_jmp(&l->b, w.good);
 	ir_place(&l->b, w.good);
-	ir_store(&l->b, w.to, w.head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, w.got, opnd_imm(type_frame_shift(e->type)))));
-	if (is_user)
-		ir_store(&l->b, w.to, 0, 8, opnd_reg(pid));
+	lower_put_frames(l, (struct mem){ m.base, m.off + w.head - 8 }, ir_alu(&l->b, IR_SHR, w.got, opnd_imm(type_frame_shift(e->type))));
 	v.len = ir_alu(&l->b, IR_ADD, w.got, opnd_imm(w.head));
 	return v;
 }
@@ -236,7 +234,7 @@ static struct val lower_dw_ustack(struct lower *l, struct expr *e, const struct 
 	l->image->has_user_addrs = true;
 	bytes = lower_unwind(l, e->span, (struct mem){ m.base, m.off + head, m.as }, e->type->cnt);
 	to = lower_addr(l, m);
-	ir_store(&l->b, to, head - 8, 8, opnd_reg(ir_alu(&l->b, IR_SHR, bytes, opnd_imm(3))));
+	lower_put_frames(l, (struct mem){ m.base, m.off + head - 8 }, ir_alu(&l->b, IR_SHR, bytes, opnd_imm(3)));
 	ir_store(&l->b, to, 0, 8, opnd_reg(pid));
 	v.len = ir_alu(&l->b, IR_ADD, bytes, opnd_imm(head));
 	return v;

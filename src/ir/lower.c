@@ -43,6 +43,21 @@ void lower_know(struct lower *l, const void *what, u64 key, vreg r)
 	avec_push(l->c->arena, &l->known, (struct known){ what, key, r });
 }
 
+static const char frames_known; /* only its address matters */
+
+void lower_put_frames(struct lower *l, struct mem at, vreg cnt)
+{
+	ir_store(&l->b, at.base, at.off, 8, opnd_reg(cnt));
+	lower_know(l, &frames_known, (u64)at.base << 32 | (u32)at.off, cnt);
+}
+
+vreg lower_frames(struct lower *l, struct mem at)
+{
+	vreg cnt = lower_known(l, &frames_known, (u64)at.base << 32 | (u32)at.off);
+
+	return cnt ? cnt : ir_load(&l->b, at.base, at.off, 8);
+}
+
 void lower_know_number(struct lower *l, const void *what, u64 key, vreg r)
 {
 	avec_push(l->c->arena, &l->known, (struct known){ what, key, r, true });

@@ -28,7 +28,7 @@ enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
 
 struct val {
 	enum val_kind kind;
-	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to and with its NUL, a stack's head and frames */
+	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to its NUL, which may be among them, a stack's head and frames */
 	struct opnd r; /* VAL_REG */
 	struct mem mem; /* VAL_MEM */
 	const struct type *btf; /* VAL_REG: see struct mem */
@@ -164,6 +164,9 @@ void lower_know(struct lower *l, const void *what, u64 key, vreg r);
 /* The same for a number (no address that the verifier knows): what is computed at the program's start, and cannot be computed again in the
  * body of a loop, is found there, too. */
 void lower_know_number(struct lower *l, const void *what, u64 key, vreg r);
+/* The number of frames of a stack, stored at `at`: what was just put there need not be loaded. */
+void lower_put_frames(struct lower *l, struct mem at, vreg cnt);
+vreg lower_frames(struct lower *l, struct mem at);
 
 /* The current task as the verifier knows it; the kernel must have types (KF_BTF). A program that asked for it, for whatever reason, needs no
  * helper for what is a member of it: a call costs 10 to 20 ns, a load next to nothing. */

@@ -379,26 +379,44 @@ static void find_or_insert_in(struct lower *l, const struct map *m, u32 image_ma
 	lower_forget(l, mark);
 }
 
+/* The same where the key ends in a stack: short ones have a map of their own. What comes after the first look is one piece of code for both maps, which are in a
+ * register there: the kernel calls what works on the map through a pointer then, and a key is new only once. */
+static void find_or_insert_stack(struct lower *l, const struct map *m, struct mem key, vreg p)
+{
+	struct ir_block *few = ir_block_new(l->b.f), *many = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *full = ir_block_new(l->b.f),
+			*found = ir_block_new(l->b.f);
+	struct opnd at = opnd_reg(lower_addr(l, key));
+	vreg map = ir_vreg(l->b.f), zeroes;
+	u32 mark = lower_mark(l);
+
+	ir_br(&l->b, C_ULE, lower_frames(l, (struct mem){ key.base, key.off + m->short_cnt_off }), opnd_imm(m->short_max), few, many);
+	ir_place(&l->b, few);
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, m->short_map)));
+	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+	ir_place(&l->b, many);
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, m->image_map)));
+	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+	ir_place(&l->b, missing);
+	zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size));
+	ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), at, opnd_reg(zeroes), opnd_imm(BPF_NOEXIST));
+	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, full);
+	ir_place(&l->b, full);
+	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, m->spill_off)));
+	ir_jmp(&l->b, found);
+	ir_place(&l->b, found);
+	lower_forget(l, mark);
+}
+
 static void find_or_insert(struct lower *l, const struct map *m, struct mem key, vreg p)
 {
-	struct ir_block *few, *many, *done;
-
 	forget_values(l, m);
-	if (!m->short_map) {
+	if (m->short_map)
+		find_or_insert_stack(l, m, key, p);
+	else
 		find_or_insert_in(l, m, m->image_map, key, p);
-		return;
-	}
-	few = ir_block_new(l->b.f);
-	many = ir_block_new(l->b.f);
-	done = ir_block_new(l->b.f);
-	ir_br(&l->b, C_ULE, ir_load(&l->b, key.base, key.off + m->short_cnt_off, 4), opnd_imm(m->short_max), few, many);
-	ir_place(&l->b, few);
-	find_or_insert_in(l, m, m->short_map, key, p);
-	ir_jmp(&l->b, done);
-	ir_place(&l->b, many);
-	find_or_insert_in(l, m, m->image_map, key, p);
-	ir_jmp(&l->b, done);
-	ir_place(&l->b, done);
 }
 
 /* MAP_SITES_PERCPU: nothing to look up. */

@@ -37,6 +37,8 @@ static u32 rec_add(struct lower *l, struct rec *r)
 /* What a field takes of the fixed part: a variable one, its length. A buffer may end before its alignment does. */
 static u32 fixed_size(const struct rec_field *f)
 {
+	if (f->is_rest)
+		return 0;
 	return f->is_var ? 4 : ALIGN_UP(f->type->size, MAX(1, f->type->align));
 }
 
@@ -45,6 +47,7 @@ static u32 fixed_size(const struct rec_field *f)
 static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 {
 	u32 off = sizeof(struct rec_head), tail = 0;
+	struct rec_field *last = NULL;
 
 	r->field_cnt = cnt;
 	r->fields = arena_alloc(l->c->arena, (cnt + 1) * sizeof(*r->fields));
@@ -52,9 +55,13 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 		const struct type *t = type_is_integral(fields[i]->type) && fields[i]->type->is_flexible ? type_int(8, true) : fields[i]->type;
 
 		r->fields[i] = (struct rec_field){ .type = t, .is_var = is_var_field(t) };
-		if (r->fields[i].is_var)
-			tail += t->size + 1; /* one byte to spare, see lower.in_tail */
+		if (!r->fields[i].is_var)
+			continue;
+		tail += t->size + 1; /* one byte to spare, see lower.in_tail */
+		last = &r->fields[i];
 	}
+	if (last)
+		last->is_rest = true;
 	for (u32 width = 8; width; width /= 2) {
 		for (u32 i = 0; i < cnt; i++) {
 			u32 size = fixed_size(&r->fields[i]);
@@ -220,7 +227,8 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 		if (size)
 			dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(size)) };
 		len = put_var(l, fields[i], dst);
-		ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
+		if (!r->fields[i].is_rest)
+			ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
 		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz));
 	}
 	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base),

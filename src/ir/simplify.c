@@ -567,6 +567,48 @@ static void sink_cheap(struct simplify *s)
 		sink_into(f, *b, sunk, cheap.at);
 }
 
+static bool is_access(enum ir_op op)
+{
+	return op == IR_LOAD || op == IR_STORE || op == IR_ATOMIC_ADD;
+}
+
+/* An access to the memory of a map goes from an address that is at hand already, if there is one. After sink_cheap() an address that is read once stands right
+ * before its reader, with no more than the number between them that is stored. Across a call an address would have to be kept: there it is made anew. Uses are those that
+ * sink_cheap() counted. */
+static void share_addresses(const struct simplify *s)
+{
+	vec_for(pb, &s->f->blocks) {
+		struct ir_block *b = *pb;
+		const struct ir_insn *last = NULL; /* the address at hand */
+		u32 kept = 0;
+
+		for (u32 k = 0; k < b->insns.cnt; k++) {
+			struct ir_insn *i = &b->insns.at[k], *reader = i + 1;
+
+			if (i->op == IR_CALL || i->op == IR_SCRATCH)
+				last = NULL;
+			if (i->op == IR_MAPVAL && s->def[i->d]) {
+				s64 far = INT64_MAX;
+
+				if (reader->op == IR_IMM)
+					reader++;
+				if (last && last->index == i->index && is_access(reader->op) && reader->a == i->d && s->uses[i->d] == 1)
+					far = reader->imm + i->imm - last->imm;
+				if (far >= INT16_MIN && far <= INT16_MAX) {
+					reader->a = last->d;
+					reader->imm = far;
+					continue;
+				}
+				last = &b->insns.at[kept];
+			}
+			if (kept != k)
+				b->insns.at[kept] = *i;
+			kept++;
+		}
+		b->insns.cnt = kept;
+	}
+}
+
 static void move_seldom(struct ir_func *f)
 {
 	struct ir_block **seldom = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(struct ir_block *));
@@ -610,6 +652,7 @@ void ir_simplify(struct ir_func *f)
 	}
 	sink_cheap(&s);
 	thread_jumps(f);
+	share_addresses(&s);
 	move_seldom(f);
 	arena_clear(a);
 }

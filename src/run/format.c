@@ -21,6 +21,11 @@ static bool walk_next(struct field_walk *w, const u8 **bytes, u32 *cnt)
 {
 	const struct rec_field *f = &w->rec->fields[w->next++];
 
+	if (f->is_rest) {
+		*bytes = w->data + w->tail;
+		*cnt = w->len - w->tail;
+		return w->tail <= w->len;
+	}
 	*cnt = f->is_var ? sizeof(u32) : f->type->size;
 	if (f->off > w->len || *cnt > w->len - f->off)
 		return false;
