@@ -95,25 +95,28 @@ static void check_str(struct check *k, struct expr *e)
 	}
 }
 
-/* len = helper(dst, size, p); a failed read counts as empty. With is_marked, a string that fills the room `cap` and goes on behind it shows: its
+/* The string at p, read to dst by a helper; a failed read counts as empty. With is_marked, a string that fills the room `cap` and goes on behind it shows: its
  * last byte is not NUL. */
-static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as, bool is_marked)
+static struct val read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as, bool is_marked)
 {
 	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg to = lower_addr(l, dst), len = ir_vreg(l->b.f), last;
+	struct val v = { .kind = VAL_MEM, .mem = dst, .len = len };
 	struct mem at = dst;
 
-	/* A record has the length besides, and needs no NUL. With a byte to spare for that of the helper, a string that is too long fills the room. */
-	if (l->in_tail && size.is_imm && is_marked) {
+	/* A record has the length besides, and needs no NUL. With a byte to spare for that of the helper, a string that is too long fills the room. The verifier
+	 * knows that the helper's result is not more than it was given room for. */
+	if (lower_in_tail(l, dst) && size.is_imm && is_marked) {
 		ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
-		ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm(-1));
-		ir_br(&l->b, C_UGT, len, opnd_imm(cap), bad, done);
+		v.len_plus = l->tail_at;
+		ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm((s64)v.len_plus - 1));
+		ir_br(&l->b, C_SLT, len, opnd_imm(v.len_plus), bad, done);
 		ir_place(&l->b, bad);
-		lower_read_failed(l, read_str_helper(as), ir_alu(&l->b, IR_ADD, len, opnd_imm(1)));
-		ir_mov_to(&l->b, len, opnd_imm(0));
+		lower_read_failed(l, read_str_helper(as), ir_alu(&l->b, IR_ADD, len, opnd_imm(1 - (s64)v.len_plus)));
+		ir_mov_to(&l->b, len, opnd_imm(v.len_plus));
 		ir_jmp(&l->b, done);
 		ir_place(&l->b, done);
-		return len;
+		return v;
 	}
 	/* How much will be written is not known: the rest must not be what happens to lie there, and a length of 0 writes nothing. */
 	if (!size.is_imm)
@@ -127,7 +130,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	ir_jmp(&l->b, good);
 	ir_place(&l->b, good);
 	if (!is_marked)
-		return len;
+		return v;
 	ir_br(&l->b, C_EQ, len, opnd_imm(cap), full, done);
 	ir_place(&l->b, full);
 	at.off += cap - 1;
@@ -135,7 +138,7 @@ static vreg read_string(struct lower *l, struct mem dst, u32 cap, struct opnd si
 	lower_read(l, (struct mem){ .base = last, .as = as }, 1, at);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
-	return len;
+	return v;
 }
 
 /* How many bytes to read: as many as there is room for, or the length n that is given; one that is only known at run time is clipped. */
@@ -186,18 +189,14 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 			enum addr_space as = v.mem.as == AS_NONE ? AS_KERNEL : v.mem.as;
 
 			m = dst ? *dst : lower_temp(l, cap, 8);
-			v = val_mem(m);
 			cap = MIN(cap, a->type->kind == T_SITE ? cap : a->type->size);
-			v.len = read_string(l, m, cap, clip(l, n, cap), p, as, is_marked);
-			return v;
+			return read_string(l, m, cap, clip(l, n, cap), p, as, is_marked);
 		}
 		return v;
 	}
 	p = lower_reg(l, a);
 	m = dst ? *dst : lower_temp(l, cap, 8);
-	v = val_mem(m);
-	v.len = read_string(l, m, cap, clip(l, n, cap), p, lower_space(l, a), is_marked);
-	return v;
+	return read_string(l, m, cap, clip(l, n, cap), p, lower_space(l, a), is_marked);
 }
 
 /* Whether it can be the memory of the kernel or of a program, where more follows. */
@@ -263,7 +262,7 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 		}
 	}
 	len = clip(l, n, cap);
-	if (!len.is_imm && !l->in_tail)
+	if (!len.is_imm && !lower_in_tail(l, m))
 		lower_zero(l, m, e->type->size);
 	to = lower_addr(l, m);
 	ir_store(&l->b, to, 0, 4, len);

@@ -202,17 +202,17 @@ static void check_print(struct check *k, struct expr *e)
 static struct val lower_print_key(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *map = e->call.args[0];
-	bool outer = l->zero_tails, in_tail = l->in_tail;
-	struct mem m;
+	struct mem m, tail = l->tail;
+	bool outer = l->zero_tails;
 
 	if (type_is_scalar(e->type))
 		return (struct val){ VAL_REG, .r = lower_scalar(l, map->map.key) };
 	m = dst ? *dst : lower_temp(l, e->type->size, 8);
 	l->zero_tails = true;
-	l->in_tail = false;
+	l->tail = (struct mem){};
 	lower_store(l, map->map.key, e->type, m);
 	l->zero_tails = outer;
-	l->in_tail = in_tail;
+	l->tail = tail;
 	return val_mem(m);
 }
 

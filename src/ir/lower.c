@@ -43,6 +43,11 @@ void lower_know(struct lower *l, const void *what, u64 key, vreg r)
 	avec_push(l->c->arena, &l->known, (struct known){ what, key, r });
 }
 
+bool lower_in_tail(const struct lower *l, struct mem dst)
+{
+	return dst.base && dst.base == l->tail.base && dst.off == l->tail.off;
+}
+
 static const char frames_known; /* only its address matters */
 
 void lower_put_frames(struct lower *l, struct mem at, vreg cnt)

@@ -29,6 +29,7 @@ enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
 struct val {
 	enum val_kind kind;
 	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to its NUL, which may be among them, a stack's head and frames */
+	u32 len_plus; /* … and this much more, see lower.tail_at */
 	struct opnd r; /* VAL_REG */
 	struct mem mem; /* VAL_MEM */
 	const struct type *btf; /* VAL_REG: see struct mem */
@@ -98,7 +99,8 @@ struct lower {
 	u32 leave_slot;        /* 1 + slot: how a loop's body was left, if not by its end … */
 	u64 leaves;            /* … and how the one at hand can be: bits of enum leave */
 	struct fn_call *fn;    /* the innermost function whose call is being lowered */
-	bool in_tail;    /* the destination is a record's tail: one byte longer than the type, and its bytes behind the value do not matter */
+	struct mem tail; /* where a record's tail goes on (no base: none is written): a byte longer than the value for it, of which bytes behind the value do not matter */
+	u32 tail_at;     /* bytes of the record before it, if the record ends with the value. A length that is computed may count them, too (val.len_plus) */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 	vec(struct lower_walk *) walks; /* ir/lower_unwind.c */
 };
@@ -164,6 +166,8 @@ void lower_know(struct lower *l, const void *what, u64 key, vreg r);
 /* The same for a number (no address that the verifier knows): what is computed at the program's start, and cannot be computed again in the
  * body of a loop, is found there, too. */
 void lower_know_number(struct lower *l, const void *what, u64 key, vreg r);
+/* Whether a value that goes to dst goes to a record's tail. */
+bool lower_in_tail(const struct lower *l, struct mem dst);
 /* The number of frames of a stack, stored at `at`: what was just put there need not be loaded. */
 void lower_put_frames(struct lower *l, struct mem at, vreg cnt);
 vreg lower_frames(struct lower *l, struct mem at);

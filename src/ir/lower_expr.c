@@ -920,15 +920,17 @@ static struct val lower_node(struct lower *l, struct expr *e, const struct mem *
 		return lower_incdec(l, e);
 	case E_BLOCK: {
 		struct span at = l->b.span;
-		bool in_tail = l->in_tail, zero_tails = l->zero_tails;
+		struct mem tail = l->tail;
+		bool zero_tails = l->zero_tails;
 
 		/* These are wishes for the value, not for what the statements do. */
-		l->in_tail = l->zero_tails = false;
+		l->tail = (struct mem){};
+		l->zero_tails = false;
 		if (e->block.is_fn)
 			lower_fn_body(l, e->block.body);
 		else
 			lower_block(l, e->block.body);
-		l->in_tail = in_tail;
+		l->tail = tail;
 		l->zero_tails = zero_tails;
 		l->b.span = at;
 		return e->block.value ? lower_expr(l, e->block.value, dst) : val_none();

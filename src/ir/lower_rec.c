@@ -57,7 +57,7 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 		r->fields[i] = (struct rec_field){ .type = t, .is_var = is_var_field(t) };
 		if (!r->fields[i].is_var)
 			continue;
-		tail += t->size + 1; /* one byte to spare, see lower.in_tail */
+		tail += t->size + 1; /* one byte to spare, see lower.tail */
 		last = &r->fields[i];
 	}
 	if (last)
@@ -107,20 +107,22 @@ static void zero_above(struct lower *l, vreg len, u32 max)
 	ir_place(&l->b, good);
 }
 
-/* Bytes of a string field at dst; returns their count, at most the type's size. */
-static vreg put_string(struct lower *l, struct expr *e, struct mem dst)
+/* Bytes of a string field at dst; returns their count, at most the type's size, and *plus: what it counts besides, at most as much as was asked for. */
+static vreg put_string(struct lower *l, struct expr *e, struct mem dst, u32 *plus)
 {
 	u32 cap = e->type->size, helper;
 	struct val v;
 	vreg len = ir_vreg(l->b.f);
 	bool in_place;
 
-	l->in_tail = true;
+	l->tail = dst;
+	l->tail_at = *plus;
 	v = lower_expr(l, e, &dst);
-	l->in_tail = false;
+	l->tail = (struct mem){};
 	in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE;
 
 	BUG_ON(v.kind != VAL_MEM);
+	*plus = v.len_plus;
 	if (in_place && v.len)
 		return v.len;
 	if (e->kind == E_STR)
@@ -152,9 +154,9 @@ static vreg put_buffer(struct lower *l, struct expr *e, struct mem dst)
 	bool in_place;
 	vreg len = ir_vreg(l->b.f);
 
-	l->in_tail = true;
+	l->tail = dst;
 	v = lower_expr(l, e, &dst);
-	l->in_tail = false;
+	l->tail = (struct mem){};
 	in_place = v.kind == VAL_MEM && v.mem.base == dst.base && v.mem.off == dst.off;
 	BUG_ON(v.kind != VAL_MEM);
 	if (!in_place)
@@ -188,11 +190,12 @@ static vreg put_stack(struct lower *l, struct expr *e, struct mem dst)
 	return len;
 }
 
-static vreg put_var(struct lower *l, struct expr *e, struct mem dst)
+static vreg put_var(struct lower *l, struct expr *e, struct mem dst, u32 *plus)
 {
-	if (type_is_stack(e->type))
-		return put_stack(l, e, dst);
-	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_string(l, e, dst);
+	if (e->type->kind == T_STRING)
+		return put_string(l, e, dst, plus);
+	*plus = 0;
+	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_stack(l, e, dst);
 }
 
 /* The stack holds what was there before, and no byte of that may be sent. */
@@ -220,16 +223,17 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 	/* size: bytes so far; the first string starts at a place that is known now. */
 	for (u32 i = 0; i < r->field_cnt; i++) {
 		struct mem dst = { .base = base, .off = r->fixed_sz };
+		u32 plus = r->fields[i].is_rest && !size ? r->fixed_sz : 0;
 		vreg len;
 
 		if (!r->fields[i].is_var)
 			continue;
 		if (size)
 			dst = (struct mem){ .base = ir_alu(&l->b, IR_ADD, base, opnd_reg(size)) };
-		len = put_var(l, fields[i], dst);
+		len = put_var(l, fields[i], dst, &plus);
 		if (!r->fields[i].is_rest)
 			ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
-		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz));
+		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz - plus));
 	}
 	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base),
 			 size ? opnd_reg(size) : opnd_imm(r->fixed_sz), opnd_imm(0));
