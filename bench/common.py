@@ -53,10 +53,13 @@ class Cost:
 
 def run_once(cmd, limit=120):
     """(wall ns, CPU µs, RSS KiB), or None when the command failed or took too long."""
-    try:
-        text = subprocess.run([Setup.launch] + cmd, env=ENV, capture_output=True, text=True, check=True, timeout=limit).stdout
-    except subprocess.TimeoutExpired:
-        return None
+    # In a group of its own, so that nothing of it goes on when it took too long.
+    with subprocess.Popen([Setup.launch] + cmd, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True) as proc:
+        try:
+            text, _ = proc.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(proc.pid, signal.SIGKILL)
+            return None
     wall, cpu, rss, status = map(int, text.split())
     if status != 0:
         say(f"status {status} of: {shlex.join(cmd)[:200]}")
@@ -154,8 +157,9 @@ SYSCALL_PROG = "31"  # BPF_PROG_TYPE_SYSCALL: what a tool runs for itself, not b
 
 
 class Tracer:
-    def __init__(self, cmd, out=subprocess.DEVNULL, env=None, cpus=None):
-        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV, preexec_fn=on_cpus(cpus))
+    def __init__(self, cmd, out=subprocess.DEVNULL, env=None, cpus=None, pass_fds=()):
+        self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV, preexec_fn=on_cpus(cpus),
+                                     pass_fds=pass_fds)
 
     def programs(self):
         """What the kernel says of the programs that the tracer holds, by id."""

@@ -44,8 +44,8 @@ def stretches(is_printed):
     return (30, 500) if is_printed else (12, 8000)
 
 
-def measure_one(cmd, call, cost, spin):
-    """One turn of a tool: stretches without it, then with it; of these some with the kernel's statistics, for the time of the programs, and
+def measure_one(start, call, cost, spin):
+    """One turn of a tool, which start(cpus) starts: stretches without it, then with it; of these some with the kernel's statistics, for the time of the programs, and
     some without, for what a call takes."""
     cnt, calls = stretches(cost.is_printed)
 
@@ -56,7 +56,7 @@ def measure_one(cmd, call, cost, spin):
 
     plain = [stretch() for _ in range(cnt)]
     programs = []
-    tracer = Tracer(cmd, cpus=cpus_beside(1))
+    tracer = start(cpus_beside(1))
     try:
         if not tracer.wait_attached(spin, call):
             return False
@@ -87,7 +87,7 @@ def measure_events():
         costs = {tool: EventCost("printf" in script) for tool in commands}
         for _ in range(rounds):
             for tool, cmd in commands.items():
-                if tool in costs and not measure_one(cmd, call, costs[tool], spin):
+                if tool in costs and not measure_one(lambda cpus, cmd=cmd: Tracer(cmd, cpus=cpus), call, costs[tool], spin):
                     say(f"{tool}: no events")
                     del costs[tool]
         rows.append((what, costs))
@@ -95,9 +95,11 @@ def measure_events():
     return rows
 
 
+BASE = EVENTS[0][1]  # the empty script: what is there whatever a script does, no part of the goals and means
+
+
 def event_ratios(rows, other, field="ns"):
-    return {what: getattr(c["sonde"], field) / getattr(c[other], field) for what, c in rows
-            if what != EVENTS[0][1] and "sonde" in c and other in c}
+    return {what: getattr(c["sonde"], field) / getattr(c[other], field) for what, c in rows if what != BASE and "sonde" in c and other in c}
 
 
 def show_events(rows):
@@ -108,7 +110,7 @@ def show_events(rows):
           "reader costs more than one that finds it awake. *By hand* is C with "
           "the maps one would take (`bench/hand`) and the same clock, compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
           "tracepoint of all system calls and selects the one it wants itself: that is counted as the program's, while the kernel's longer way to "
-          "the others' programs is in the second figure only. The first row is no part of the ratios.\n")
+          "the others' programs is in the second figure only. The first row is the base line, no part of the goals and means.\n")
     tools = [t for t in ("sonde", "new", "old", "hand") if any(t in c for _, c in rows)]
     others = tools[1:]
     table(["`t:syscalls:…`"] + [Setup.titles[t] for t in tools] + [f"÷ {Setup.titles[t]}" for t in others],
@@ -170,11 +172,17 @@ def measure_insns(events):
     return rows
 
 
+def insn_ratios(rows, other, kind):
+    """kind: emitted or verified"""
+    counts = {what: {"emitted": e, "verified": v}[kind] for what, _, e, v in rows if what != BASE}
+    return {what: c["sonde"] / c[other] for what, c in counts.items() if c.get("sonde") and c.get(other)}
+
+
 def show_insns(rows):
     print("## Instructions\n")
     print("BPF instructions handed to the kernel, all programs of the script together, and those that its verifier walked. Sonde's include what "
           "bpftrace has no code for: counting an update that did not fit a full map, going on when another CPU inserted the same key first, and "
-          "choosing the system call on the raw tracepoint.\n")
+          f"choosing the system call on the raw tracepoint. That is all there is in *{BASE}*, the base line, which is no part of the goals.\n")
     tools = [t for t in ("sonde", "new", "old", "hand") if any(e.get(t) for _, _, e, _ in rows)]
     peers = [t for t in tools[1:] if t != "hand"]
 

@@ -81,7 +81,7 @@ def curve_strings():
     for n in (16, 64, 256, 1024, 3072):
         cost = EventCost(is_printed=True)
         script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
-        measure_one(script_args("sonde", script), f"swapoff:{n}", cost, spin)
+        measure_one(lambda cpus, script=script: Tracer(script_args("sonde", script), cpus=cpus), f"swapoff:{n}", cost, spin)
         out.append((n, cost.ns))
     spin.stop()
     return out
@@ -188,6 +188,10 @@ def draw(curves):
 
 # ---- compile time, beside bpftrace ----
 
+PEER_ROUNDS = 5
+LIMIT_S = 30
+
+
 def measure_compile():
     """[(what, {tool: Cost})]"""
     rows = []
@@ -198,8 +202,8 @@ def measure_compile():
             f.write(text)
         commands = {"sonde": [Setup.sonde, "--check", path]}
         if "new" in Setup.tools:
-            commands["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], 1)
+            commands["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], PEER_ROUNDS)
         if "old" in Setup.tools:
-            commands["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], 1)
-        rows.append((what, compare(commands, 9, limit=10 if Setup.is_quick else 60)))
+            commands["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], PEER_ROUNDS)
+        rows.append((what, compare(commands, 9, limit=10 if Setup.is_quick else LIMIT_S)))
     return rows

@@ -25,7 +25,7 @@ def _getppid(body, filter_=""):
 
 
 EVENTS = [
-    ("empty", "nothing", _getppid(""), "getppid"),  # what is there whatever a script does: no part of the ratios
+    ("empty", "nothing", _getppid(""), "getppid"),  # what is there whatever a script does: the base line
     ("filter", "filter only, never true", _getppid("@ = count();", "/pid == 1/ "), "getppid"),
     ("assign", "`@ = nsecs`", _getppid("@ = nsecs;"), "getppid"),
     ("count", "`@ = count()`", _getppid("@ = count();"), "getppid"),

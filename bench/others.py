@@ -1,0 +1,160 @@
+"""Sonde beside perf and bpftool: no tracers of its kind, but some work both can do."""
+
+import os
+import select
+import shutil
+
+from common import Setup, Spin, Tracer, compare, num, ratio, run_once, say, script_args, table
+from events import EventCost, measure_one
+from printing import FILL, print_map
+
+CALLS = 100_000
+PROBE = "t:syscalls:sys_enter_getppid"
+EVENT = "syscalls:sys_enter_getppid"
+# What perf trace shows of a call: when, how long, who, and what it returned.
+TRACE = (PROBE + " { @s[tid] = nsecs; } t:syscalls:sys_exit_getppid /@s[tid]/ "
+         '{ printf("%d us (%d ns): %s/%d getppid() = %d\\n", elapsed / 1000, nsecs - @s[tid], comm, tid, args.ret); delete(@s, tid); }')
+
+
+class PerfStat(Tracer):
+    """perf stat of the whole machine. It has no programs to look at, but says itself when it counts."""
+
+    def __init__(self, event, cpus):
+        orders, self.orders = os.pipe()
+        self.answers, answers = os.pipe()
+        super().__init__(["perf", "stat", "-a", "-D", "-1", "--control", f"fd:{orders},{answers}", "-e", event], cpus=cpus, pass_fds=(orders, answers))
+        os.close(orders)
+        os.close(answers)
+
+    def wait_attached(self, spin, call, limit=10):
+        os.write(self.orders, b"enable\n")
+        return bool(select.select([self.answers], [], [], limit)[0]) and os.read(self.answers, 16).startswith(b"ack")
+
+    def stop(self, limit=60):
+        got = super().stop(limit)
+        os.close(self.orders)
+        os.close(self.answers)
+        return got
+
+
+def added_to_a_call():
+    """{side: ns}"""
+    starts = {"sonde": lambda cpus: Tracer(script_args("sonde", PROBE + " { @ = count(); }"), cpus=cpus), "other": lambda cpus: PerfStat(EVENT, cpus)}
+    costs = {side: EventCost(is_printed=False) for side in starts}
+    spin = Spin()
+    try:
+        for _ in range(2 if Setup.is_quick else 6):
+            for side, start in starts.items():
+                if not measure_one(start, "getppid", costs[side], spin):
+                    return {}
+    finally:
+        spin.stop()
+    return {side: c.added for side, c in costs.items()}
+
+
+def dump_map(keys):
+    """{side: ms}: bpftool dumps the map that Sonde has filled, then Sonde prints it and ends."""
+    spin = Spin()
+    found = {"sonde": [], "other": []}
+
+    def dump(tracer):
+        got = run_once(["bpftool", "map", "dump", "id", str(largest_map(tracer))])
+        found["other"] += [got[0] / 1e6] if got else []
+
+    for _ in range(1 if Setup.is_quick else 3):
+        printed = print_map("sonde", FILL, keys, spin, before_end=dump)
+        found["sonde"] += [printed.seconds * 1e3] if printed and printed.seconds else []
+    spin.stop()
+    return {side: min(ms) for side, ms in found.items() if ms}
+
+
+RINGBUF = "27"  # BPF_MAP_TYPE_RINGBUF: its entries are bytes
+
+
+def largest_map(tracer):
+    """The number of the map with the most entries that the tracer holds."""
+    found = {}
+    base = f"/proc/{tracer.proc.pid}/fdinfo"
+    for fd in os.listdir(base):
+        with open(f"{base}/{fd}") as f:
+            info = dict(line.split(":", 1) for line in f if ":" in line)
+        if "map_id" in info and info["map_type"].strip() != RINGBUF:
+            found[int(info["map_id"])] = int(info["max_entries"])
+    return max(found, key=found.get)
+
+
+def lines_of(tool):
+    return os.path.join(Setup.scratch, tool + ".lines")
+
+
+def who_lost():
+    """Those in whose output calls are missing."""
+    lost = []
+    for tool in ("sonde", "perf"):
+        with open(lines_of(tool)) as f:
+            if sum("getppid()" in line for line in f) < CALLS:
+                lost.append(tool)
+    return lost
+
+
+def perf_rows():
+    """(what, sonde's script as shown, perf's command as shown, sonde's command, perf's command, its rounds or None for all)"""
+    file = os.path.join(Setup.scratch, "calls")
+    with open(file, "w") as f:
+        f.write(f"getppid {CALLS}\n")
+    calls = f"{Setup.spin} <{file}"
+    data = os.path.join(Setup.scratch, "perf.data")
+
+    def traced(script, command, *more):
+        return script_args("sonde", script) + ["-c", command, *more]
+
+    script = "t:sched:sched_switch { @ = count(); }"
+    yield ("one tracepoint, counted while `true` runs", script, "perf stat -a -e sched:sched_switch true",
+           traced(script, "true"), ["perf", "stat", "-a", "-e", "sched:sched_switch", "true"], None)
+    if not Setup.is_quick:
+        script = "t:syscalls:sys_enter_* { @[probe] = count(); }"
+        yield ("all system calls, counted by name while `true` runs", script, "perf stat -a -e 'syscalls:sys_enter_*' true",
+               traced(script, "true"), ["perf", "stat", "-a", "-e", "syscalls:sys_enter_*", "true"], 2)
+    script = PROBE + " { @[ustack] = count(); }"
+    yield (f"user stacks of {CALLS:,} calls, counted and shown", script, f"perf record -g --user-callchains -e {EVENT} …; perf report",
+           traced(script, f"sh -c 'exec {calls}'"),
+           ["sh", "-c", f"perf record -q -g --user-callchains -e {EVENT} -o {data} {calls} && perf report -i {data} --stdio"], None)
+    yield (f"{CALLS:,} calls, each printed with its time, duration and result", "entry … return … printf(…)", "perf trace -e getppid …",
+           traced(TRACE, f"sh -c 'exec {calls}'", "-o", lines_of("sonde")), ["perf", "trace", "-e", "getppid", "-o", lines_of("perf"), "sh", "-c", f"exec {calls}"], 2)
+    yield ("all tracepoints, listed", "-l 'tracepoint:*'", "perf list tracepoint", [Setup.sonde, "-l", "tracepoint:*"], ["perf", "list", "tracepoint"], None)
+
+
+def measure_others():
+    """[(what, sonde's script, the other's command, {side: Cost, or a number})]; without perf or bpftool, without their rows."""
+    rows = []
+    if shutil.which("perf"):
+        say("beside perf: what counting adds to a call")
+        rows.append(("one system call, counted: ns that are added to it", PROBE + " { @ = count(); }", f"perf stat -a -e {EVENT}", added_to_a_call()))
+        rounds = 3 if Setup.is_quick else 11
+        for what, script, command, sonde, perf, times in perf_rows():
+            say("beside perf: " + what)
+            costs = compare({"sonde": sonde, "other": (perf, times or rounds)}, rounds)
+            if "printed" in what and len(costs) == 2:
+                what += "".join(f" ({tool} lost some)" for tool in who_lost())
+            rows.append((what, script, command, costs))
+    if shutil.which("bpftool"):
+        keys = 100_000 if Setup.is_quick else 1_000_000
+        say(f"beside bpftool: {keys:,} keys")
+        rows.append((f"a map of {keys:,} keys, printed: ms", FILL.strip(), "bpftool map dump id N", dump_map(keys)))
+    return [r for r in rows if len(r[3]) == 2]
+
+
+def show_others(rows):
+    print("## Beside perf and bpftool\n")
+    print("Work that both can do. ms of wall time / ms of CPU time / MB of largest resident set, where nothing else is said; lower quartiles, as at start-up. The time of "
+          f"{CALLS:,} calls is in both figures. perf record writes every stack to a file, of which perf report makes what Sonde's map already is. bpftool dumps the map as the "
+          "kernel has it; Sonde sorts it, prints it, and detaches. perf stat has a perf event for each system call and CPU, and waits for the kernel when it closes them.\n")
+
+    def cell(c):
+        return num(c) if isinstance(c, float) else str(c)
+
+    def ratios(a, b):
+        return ratio(a, b) if isinstance(a, float) else f"{ratio(a.wall, b.wall)} / {ratio(a.cpu, b.cpu)} / {ratio(a.rss, b.rss)}"
+
+    table(["", "sonde", "", "beside it", "", "sonde ÷ it"],
+          [(what, f"`{script}`", cell(c["sonde"]), f"`{command}`", cell(c["other"]), ratios(c["sonde"], c["other"])) for what, script, command, c in rows])
