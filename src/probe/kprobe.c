@@ -3,7 +3,12 @@
  * Three ways to attach: one perf event per site, which can do everything (offsets, addresses); one kprobe_multi link
  * for many functions at once, which takes whole functions only, and only those that ftrace can trace (not all that
  * kprobes can); and events of tracefs (events.c), each of many functions, on kernels without such links. Links and events take functions by
- * name, or, where the module matters, by address. site.variant says which ways a site could go; unit.variant which one was taken.
+ * name, or, where the module matters or several functions have the name, by address. site.variant says which ways a site could go;
+ * unit.variant which one was taken.
+ *
+ * A name means all functions that have it (static ones, of different files): they are one probe. Reading all symbols to learn of it takes too
+ * long for one function, so there the kernel is asked first, which refuses such a name (EADDRNOTAVAIL; 6.7, and older ones with that
+ * change. Those without it take the first function). Where functions are looked up anyway, each becomes a site.
  *
  * Before 6.7, events are also the only kprobes of which the kernel tells how many hits it missed (kprobe_profile): there even one function
  * becomes an event.
@@ -28,6 +33,7 @@ enum {
 	SITE_NAMED,  /* a function by name: by link, if ftrace knows it */
 	SITE_LISTED, /* one that ftrace lists */
 	SITE_OF_MODULE, /* the same, of a module: by link, if its address is known */
+	SITE_SHARED,    /* one of several functions that have the name: by its address, whichever way */
 };
 
 static u32 kind_of(const struct site *s)
@@ -122,8 +128,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* name: "func" or "module:func" */
-static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off, bool is_listed)
+/* name: "func" or "module:func"; listed_cnt: functions of that name that ftrace lists, 0: not looked up */
+static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off, u32 listed_cnt)
 {
 	const char *colon = strchr(name, ':');
 	struct site *s;
@@ -138,10 +144,11 @@ static void add(struct site_sink *sink, const struct provider *p, const char *na
 		s->target = arena_strndup(sink->arena, name, colon - name);
 	s->func = colon ? colon + 1 : name;
 	s->off = off;
-	if (off || (colon && !is_listed))
+	s->num = listed_cnt;
+	if (off || (colon && !listed_cnt))
 		s->variant = SITE_SINGLE;
 	else
-		s->variant = colon ? SITE_OF_MODULE : is_listed ? SITE_LISTED : SITE_NAMED;
+		s->variant = colon ? SITE_OF_MODULE : listed_cnt ? SITE_LISTED : SITE_NAMED;
 }
 
 static int expand_wildcard(struct search *s, const struct provider *p)
@@ -150,10 +157,11 @@ static int expand_wildcard(struct search *s, const struct provider *p)
 
 	if (s->names.cnt)
 		qsort(s->names.at, s->names.cnt, sizeof(*s->names.at), by_text);
-	/* Static functions may share a name; one link takes a name once. */
-	for (u32 i = 0; i < s->names.cnt; i++)
-		if (!i || !str_eq(s->names.at[i], s->names.at[i - 1]))
-			add(s->sink, p, s->names.at[i], 0, true);
+	for (u32 i = 0, same; i < s->names.cnt; i += same) {
+		for (same = 1; i + same < s->names.cnt && str_eq(s->names.at[i], s->names.at[i + same]);)
+			same++;
+		add(s->sink, p, s->names.at[i], 0, same);
+	}
 	return s->names.cnt ? 0 : err;
 }
 
@@ -240,7 +248,7 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 		kallsyms_each(look_at, &l);
 	if (l.found || !l.any_text) { /* without a list of symbols the kernel has to tell, when the probe is attached */
 		if (offset_is_inside(d, ap, func, l.addr, off))
-			add(sink, p, name, off, false);
+			add(sink, p, name, off, 0);
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
 	} else {
@@ -306,64 +314,67 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 }
 
 struct wanted {
-	struct smap names; /* name → bool: seen */
+	struct smap names; /* name → u64: how many functions of that name were seen */
 	u32 left;
 };
 
-static bool tick_off(void *arg, const char *name, const char *module)
+static bool count_function(void *arg, const char *name, const char *module)
 {
 	struct wanted *w = arg;
-	bool *seen = smap_get(&w->names, name);
+	u64 *seen = smap_get(&w->names, name);
 
 	(void)module;
-	if (seen && !*seen) {
-		*seen = true;
+	if (seen && !(*seen)++)
 		w->left--;
-	}
-	return w->left;
+	return true;
 }
 
-/* Whether ftrace can trace all functions of the unit. Those that came from its list need no look. */
+/* Whether ftrace can trace all functions of the unit. Those that came from its list need no look; of the others it learns how many functions
+ * have the name. */
 static bool all_traceable(struct compile *c, const struct unit *u)
 {
-	bool *seen = xzalloc(u->site_cnt);
 	struct wanted w = {};
 	bool ok;
 
-	for (u32 i = 0; i < u->site_cnt; i++)
-		if (c->sites.at[u->site_first + i].variant == SITE_NAMED)
-			smap_put(&w.names, c->sites.at[u->site_first + i].func, &seen[i]);
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		struct site *s = &c->sites.at[u->site_first + i];
+
+		if (s->variant == SITE_NAMED)
+			smap_put(&w.names, s->func, &s->num);
+	}
 	w.left = w.names.cnt;
 	if (w.left)
-		tracefs_each_function(tick_off, &w);
+		tracefs_each_function(count_function, &w);
 	ok = !w.left;
 	smap_release(&w.names);
-	free(seen);
 	return ok;
 }
 
-struct addresses {
-	struct smap sites; /* name_of() → struct site */
+struct functions {
+	struct arena *arena;
+	struct smap named; /* name_of() → struct places */
 	bool has_modules;
-	u32 left;
+};
+
+/* Where the functions of one name are. */
+struct places {
+	vec(u64) addrs;
 };
 
 static bool take_address(void *arg, const struct ksym *sym, char type)
 {
-	struct addresses *a = arg;
+	struct functions *f = arg;
 	char key[256]; /* longer than names of symbols with their module can be, or it is none of ours */
-	struct site *s;
+	struct places *p;
 
 	if (!kallsyms_is_text(type) || !sym->addr)
 		return true;
-	if (a->has_modules)
+	if (f->has_modules)
 		snprintf(key, sizeof(key), "%s:%s", sym->module ? sym->module : "vmlinux", sym->name);
-	s = smap_get(&a->sites, a->has_modules ? key : sym->name);
-	if (s && !s->addr) { /* of static functions with the same name the first one */
-		s->addr = sym->addr;
-		a->left--;
-	}
-	return a->left;
+	p = smap_get(&f->named, f->has_modules ? key : sym->name);
+	if (p)
+		avec_push(f->arena, &p->addrs, sym->addr);
+	return true;
 }
 
 static const char *name_of(struct compile *c, const struct site *s)
@@ -371,50 +382,89 @@ static const char *name_of(struct compile *c, const struct site *s)
 	return s->target ? arena_printf(c->arena, "%s:%s", s->target, s->func) : s->func;
 }
 
-/* Whether the addresses of all functions of the unit are known. They have modules, or none has. */
-static bool find_addresses(struct compile *c, const struct unit *u)
+/* Gives the site its address, and, if others have the name, a site to each of them. Where ftrace lists fewer functions of the name than there
+ * are, nobody knows which: then it is the first. */
+static void take_places(struct compile *c, struct unit *u, u32 i, const struct places *p)
 {
-	struct site *sites = &c->sites.at[u->site_first];
-	struct addresses a = { .has_modules = sites[0].target };
+	struct site *s = &c->sites.at[u->site_first + i];
 
-	for (u32 i = 0; i < u->site_cnt; i++) {
-		const char *name = name_of(c, &sites[i]);
+	s->addr = p->addrs.at[0];
+	if (p->addrs.cnt == 1 || (s->num && s->num != p->addrs.cnt))
+		return;
+	s->variant = SITE_SHARED;
+	for (u32 k = 1; k < p->addrs.cnt; k++) {
+		struct site more = c->sites.at[u->site_first + i];
 
-		if (!smap_get(&a.sites, name))
-			smap_put(&a.sites, name, &sites[i]);
+		more.addr = p->addrs.at[k];
+		more.is_more = true;
+		avec_push(c->arena, &c->sites, more);
+		u->site_cnt++;
 	}
-	a.left = a.sites.cnt;
-	kallsyms_each(take_address, &a);
-	for (u32 i = 0; i < u->site_cnt; i++) { /* of two attach points */
-		const struct site *same = smap_get(&a.sites, name_of(c, &sites[i]));
-
-		sites[i].addr = same->addr;
-	}
-	smap_release(&a.sites);
-	return !a.left;
 }
 
-static bool can_use_link(struct compile *c, const struct unit *u)
+/* Finds the addresses of all functions of the unit, which then go by address. They have modules, or none has. The unit is the newest: sites can
+ * be added to it. False: some are not known, and nothing was changed. */
+static bool find_addresses(struct compile *c, struct unit *u)
+{
+	u32 cnt = u->site_cnt;
+	struct places **places = xzalloc(cnt * sizeof(struct places *));
+	struct functions f = { .arena = c->arena, .has_modules = c->sites.at[u->site_first].target };
+	bool ok = true;
+
+	for (u32 i = 0; i < cnt; i++) {
+		const char *name = name_of(c, &c->sites.at[u->site_first + i]);
+
+		places[i] = smap_get(&f.named, name);
+		if (!places[i]) { /* else it is in two attach points */
+			places[i] = arena_new(c->arena, struct places);
+			smap_put(&f.named, name, places[i]);
+		}
+	}
+	kallsyms_each(take_address, &f);
+	for (u32 i = 0; i < cnt; i++)
+		ok = ok && places[i]->addrs.cnt;
+	for (u32 i = 0; ok && i < cnt; i++)
+		take_places(c, u, i, places[i]);
+	smap_release(&f.named);
+	free(places);
+	return ok;
+}
+
+static bool has_shared_names(const struct compile *c, const struct unit *u)
+{
+	for (u32 i = 0; i < u->site_cnt; i++)
+		if (c->sites.at[u->site_first + i].num > 1)
+			return true;
+	return false;
+}
+
+static bool can_use_link(struct compile *c, struct unit *u)
 {
 	if (u->site_cnt == 1 || !target_has(c, KF_KPROBE_MULTI))
 		return false;
 	switch (c->sites.at[u->site_first].variant) {
 	case SITE_NAMED:
 	case SITE_LISTED:
-		return all_traceable(c, u);
+		if (!all_traceable(c, u))
+			return false;
+		if (has_shared_names(c, u))
+			find_addresses(c, u); /* where they are hidden, of functions that share a name the first is taken */
+		return true;
 	case SITE_OF_MODULE:
 		return find_addresses(c, u);
 	}
 	return false;
 }
 
-static bool can_use_events(struct compile *c, const struct unit *u)
+static bool can_use_events(struct compile *c, struct unit *u)
 {
 	const struct site *s = &c->sites.at[u->site_first];
 
-	if (u->site_cnt > EVENT_SITES_MAX || (u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !events_can())
+	if ((u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !events_can())
 		return false;
-	return u->site_cnt == 1 ? s->func && !s->off : s->variant != SITE_SINGLE && find_addresses(c, u);
+	if (u->site_cnt == 1)
+		return s->func && !s->off;
+	return s->variant != SITE_SINGLE && find_addresses(c, u) && u->site_cnt <= EVENT_SITES_MAX;
 }
 
 static void plan(struct compile *c, struct unit *u, const struct body_uses *uses)
@@ -467,7 +517,8 @@ static const char *hint_for(int err)
 	case ESRCH:
 		return "the kernel has no such function that can be probed; it may have been inlined";
 	case EADDRNOTAVAIL:
-		return "several functions have this name: name the module, or probe by address";
+		return "several functions have this name: an offset needs the address of one of them; without an offset all are probed, if "
+		       "kernel.kptr_restrict lets us see where they are";
 	default:
 		return NULL;
 	}
@@ -475,7 +526,7 @@ static const char *hint_for(int err)
 
 static int link_multi(const struct multi *m, u32 lo, u32 hi)
 {
-	bool by_addr = unit_site(m->ctx, m->u, lo)->variant == SITE_OF_MODULE;
+	bool by_addr = unit_site(m->ctx, m->u, lo)->addr; /* of all or of none it is known */
 	u64 *which = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
@@ -510,7 +561,8 @@ static char *kernel_name(const struct site *s)
 	return has_module ? xasprintf("%s:%s", s->target, s->func) : xstrdup(s->func);
 }
 
-static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd)
+/* addr 0: by name */
+static int attach_perf_at(struct attach_ctx *ctx, const struct unit *u, u32 i, u64 addr, int prog_fd)
 {
 	int type = probe_pmu_type("kprobe"), bit = probe_pmu_bit("kprobe", "retprobe"), err;
 	struct site *s = unit_site(ctx, u, i);
@@ -522,16 +574,59 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int 
 
 	if (type < 0 || bit < 0)
 		return -ENODEV;
-	if (s->func) {
+	if (addr) {
+		ev.kprobe_addr = addr;
+	} else {
 		name = kernel_name(s);
 		ev.kprobe_func = (u64)(uintptr_t)name;
 		ev.probe_offset = s->off;
-	} else {
-		ev.kprobe_addr = s->addr;
 	}
 	/* As with tracepoints, one event on one CPU sees the hits of all. */
 	err = probe_perf_attach(ctx, &ev, -1, 0, prog_fd, u->variant == KP_EVENTS ? event_group(s) : u->site_first + i);
 	free(name);
+	return err;
+}
+
+struct namesakes {
+	const struct site *site;
+	vec(u64) addrs;
+};
+
+static bool take_namesake(void *arg, const struct ksym *sym, char type)
+{
+	struct namesakes *n = arg;
+	const char *module = n->site->target;
+
+	if (kallsyms_is_text(type) && sym->addr && str_eq(sym->name, n->site->func) &&
+	    (!module || str_eq(module, sym->module ? sym->module : "vmlinux")))
+		vec_push(&n->addrs, sym->addr);
+	return true;
+}
+
+/* The kernel has refused the name of a function because several have it: asks where they are. An offset is not the same place in all of them. */
+static void find_namesakes(const struct site *s, struct namesakes *n)
+{
+	*n = (struct namesakes){ .site = s };
+	if (!s->off)
+		kallsyms_each(take_namesake, n);
+}
+
+static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd)
+{
+	const struct site *s = unit_site(ctx, u, i);
+	bool by_addr = !s->func || kind_of(s) == SITE_SHARED;
+	int err = attach_perf_at(ctx, u, i, by_addr ? s->addr : 0, prog_fd);
+	u32 before = ctx->fds.cnt;
+	struct namesakes n;
+
+	if (err != -EADDRNOTAVAIL || by_addr)
+		return err;
+	find_namesakes(s, &n);
+	for (u32 k = 0; k < n.addrs.cnt && (!k || !err); k++)
+		err = attach_perf_at(ctx, u, i, n.addrs.at[k], prog_fd);
+	vec_free(&n.addrs);
+	if (err)
+		probe_undo(ctx, before);
 	return err;
 }
 
@@ -556,19 +651,44 @@ static bool is_attached(struct attach_ctx *ctx, const struct unit *u, u32 i, int
 	}
 }
 
-/* Makes the function one more place of the event. */
+/* Adds a place to the event. The kernel takes places without names for the same if their arguments are, so each has a mark of its own. */
+static int add_place(const struct unit *u, const char *event, const char *place, u64 mark)
+{
+	char *line = xasprintf("%c:%s %s i=\\%llu\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place, (unsigned long long)mark);
+	int err = events_write(line, strlen(line));
+
+	free(line);
+	return err;
+}
+
+static int add_address(const struct unit *u, const char *event, u64 addr)
+{
+	char *place = xasprintf("0x%llx", (unsigned long long)addr);
+	int err = add_place(u, event, place, addr);
+
+	free(place);
+	return err;
+}
+
+/* Makes the function one more place of the event, or all functions of its name. */
 static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 i, const char *event)
 {
 	const struct site *s = unit_site(ctx, u, i);
-	/* Of several functions with one name a wildcard means the first, and who gives the name shall hear of it from the kernel. */
-	bool by_addr = s->addr && kind_of(s) != SITE_NAMED;
-	char *place = by_addr ? xasprintf("0x%llx", (unsigned long long)s->addr) : kernel_name(s);
-	/* The number is there because the kernel takes places without names for the same if their arguments are. */
-	char *line = xasprintf("%c:%s %s i=\\%u\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place, i);
-	int err = events_write(line, strlen(line));
+	struct namesakes n;
+	char *name;
+	int err;
 
-	free(place);
-	free(line);
+	if (s->addr)
+		return add_address(u, event, s->addr);
+	name = kernel_name(s);
+	err = add_place(u, event, name, i);
+	free(name);
+	if (err != -EADDRNOTAVAIL)
+		return err;
+	find_namesakes(s, &n);
+	for (u32 k = 0; k < n.addrs.cnt && (!k || !err); k++)
+		err = add_address(u, event, n.addrs.at[k]);
+	vec_free(&n.addrs);
 	return err;
 }
 
