@@ -219,6 +219,11 @@ void tracefs_set_functions(const char *path)
 	functions_path = path;
 }
 
+bool tracefs_functions_are_set(void)
+{
+	return functions_path;
+}
+
 static int open_functions(void)
 {
 	int dir = functions_path ? AT_FDCWD : tracefs_dir();

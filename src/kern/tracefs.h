@@ -33,5 +33,6 @@ typedef bool (*tracefs_function_fn)(void *arg, const char *name, const char *mod
 int tracefs_each_function(tracefs_function_fn fn, void *arg);
 /* Takes them from a file in that format instead. */
 void tracefs_set_functions(const char *path);
+bool tracefs_functions_are_set(void);
 /* The same over a text in the format of available_filter_functions. */
 void tracefs_parse_functions(const char *text, size_t len, tracefs_function_fn fn, void *arg);

@@ -260,15 +260,32 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 	vec_free(&l.names);
 }
 
+static bool has_kprobes(const struct site_sink *sink)
+{
+	return sink->c ? target_has(sink->c, KF_KPROBE) : kern_has(KF_KPROBE);
+}
+
+/* One function of a list that was given, on a machine that has no kprobes: its symbols say nothing about the one that the list is of. Some
+ * functions that can be probed are in no such list. */
+static void expand_listed(struct search *s, const struct provider *p, u64 off)
+{
+	tracefs_each_function(add_function, s);
+	if (s->names.cnt)
+		add(s->sink, p, s->names.at[0], off, s->names.cnt);
+	else
+		s->sink->cannot_tell = true;
+}
+
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
 	const struct provider *p = provider_find(ap->parts[0]);
 	const char *module = ap->part_cnt > 2 ? ap->parts[1] : NULL, *text = ap->parts[ap->part_cnt - 1], *func;
+	bool is_trial = !sink->c || sink->c->target->is_check, here = has_kprobes(sink);
 	struct site *site;
 	u64 off;
 	int err;
 
-	if (!(sink->c ? target_has(sink->c, KF_KPROBE) : kern_has(KF_KPROBE))) {
+	if (!here && !(is_trial && tracefs_functions_are_set())) {
 		sink->why = NO_KPROBES;
 		sink->cannot_tell = true;
 		return 0;
@@ -300,8 +317,16 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		}
 		return 0;
 	}
-	if (probe_func_offset(sink->arena, text, &func, &off))
+	if (!probe_func_offset(sink->arena, text, &func, &off))
+		return 0;
+	if (here) {
 		expand_one(sink, p, module, func, off, ap, d);
+	} else {
+		struct search s = { .sink = sink, .func = func, .module = module };
+
+		expand_listed(&s, p, off);
+		vec_free(&s.names);
+	}
 	return 0;
 }
 

@@ -50,6 +50,13 @@ OPTIONS = [
 ]
 
 
+# With --check, --traceable-functions and a machine that has no kprobes: attach point -> what the message is, if there is one.
+LISTED = {
+    "kprobe:only_this_one": "", "kretprobe:only_this_one": "", "kprobe:only_this_one+4": "", "kprobe:only_*": "", "kprobe:vmlinux:only_*": "", "kprobe:vmlinux:only_this_one": "",
+    "kprobe:other*": "ERROR: No matches for kprobe other*.", "kprobe:other": "WARNING: whether kprobe other exists cannot be checked here",
+}
+
+
 class Check:
     def __init__(self, sonde):
         self.sonde = sonde
@@ -149,6 +156,11 @@ class Check:
                 lines = p.stdout.split("\n")
                 self.verdict(p.returncode == 0 and (want is None or want in lines) and (want or "7" not in lines),
                              "%s: wanted %s, exit status %d\n%s%s" % (argv, want, p.returncode, p.stdout[:2000], p.stderr))
+            for place, message in LISTED.items():
+                p = self.run(["--check", "--traceable-functions", files["functions"], "-e", place + " { @[probe] = count(); }"], SONDE_TEST_MACHINE=tmp)
+                self.verdict(p.returncode == ("ERROR" in message) and (message in p.stderr if message else not p.stderr), "%s: wanted '%s'\n%s" % (place, message, p.stderr))
+            p = self.run(["--traceable-functions", files["functions"], "-l", "kprobe:*"], SONDE_TEST_MACHINE=tmp)
+            self.verdict(p.stdout == "kprobe:only_this_one\n", "-l kprobe:* without kprobes\n%s%s" % (p.stdout, p.stderr))
         known = set(re.findall(r"(?<![\w-])(--?[A-Za-z][\w-]*)", "\n".join(l.split("|")[1] for l in self.run(["--print-doc", "options"]).stdout.split("\n") if l.startswith("| `") or l.startswith("| -"))))
         self.verdict(known and known <= tested, "options without a row: %s" % (known - tested))
 
