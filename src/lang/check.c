@@ -65,6 +65,17 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 	return m;
 }
 
+/* Whether the type of a variable or map stays as it is when it becomes `joined`: equal types can differ in what their values may be. */
+static bool is_settled(const struct type *t, const struct type *joined)
+{
+	if (!type_equal(t, joined) || t->is_flexible != joined->is_flexible || t->is_fillable != joined->is_fillable)
+		return false;
+	for (u32 i = 0; t->kind == T_TUPLE && i < t->member_cnt; i++)
+		if (!is_settled(t->members[i].type, joined->members[i].type))
+			return false;
+	return true;
+}
+
 void check_map_key(struct check *k, struct expr *e)
 {
 	const struct type *t, *joined;
@@ -90,11 +101,11 @@ void check_map_key(struct check *k, struct expr *e)
 		diag_locate(k->c->diag, m->first_use, &line, &col);
 		diag_error(k->c->diag, e->map.key->span, E_KEY_MISMATCH, "%s has a key of type %s here, but of type %s elsewhere", m->name,
 			   type_str(check_arena(k), t), type_str(check_arena(k), m->key));
-		diag_hint(k->c->diag, "first used at line %u, column %u; all keys of a map have one type", line, col);
+		diag_hint(k->c->diag, "first used at line %u, column %u; all keys of a map have one type, so use another map for this one", line, col);
 		e->type = &type_error;
 		return;
 	}
-	if (!m->key || !type_equal(m->key, joined) || m->key->is_flexible != joined->is_flexible) {
+	if (!m->key || !is_settled(m->key, joined)) {
 		m->key = joined;
 		k->changed = true;
 	}
@@ -147,7 +158,7 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 	}
 	if (joined->kind == T_INT && joined->size < 8)
 		joined = type_int(8, joined->is_signed);
-	if (!m->val || !type_equal(m->val, joined) || m->val->is_flexible != joined->is_flexible) {
+	if (!m->val || !is_settled(m->val, joined)) {
 		m->val = joined;
 		k->changed = true;
 	}
@@ -219,7 +230,7 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 	joined = v->type ? type_join(check_arena(k), v->type, t) : t;
 	if (!joined)
 		goto mismatch;
-	if (!v->type || !type_equal(v->type, joined) || v->type->is_flexible != joined->is_flexible) {
+	if (!v->type || !is_settled(v->type, joined)) {
 		v->type = joined;
 		k->changed = true;
 	}
