@@ -46,8 +46,10 @@ static void look_for_uses(struct expr *e, void *arg)
 	u32 flags;
 
 	if (e->kind == E_MAP && e->map.map) {
-		e->map.map->is_busy |= e->map.is_updated && !unit_is_rare(u);
-		e->map.map->other_uses += !e->map.is_updated;
+		bool is_sum = e->map.is_updated || e->map.is_added;
+
+		e->map.map->is_busy |= is_sum && !unit_is_rare(u);
+		e->map.map->other_uses += !is_sum;
 		e->map.map->element_uses += e->map.is_changed || !e->map.key;
 	}
 	note_changes_in_place(e);
@@ -90,26 +92,36 @@ static bool is_by_site(const struct compile *c, const struct map *m)
 	       site_value_cnt(c) <= c->config.max_map_keys && site_value_cnt(c) <= CPU_BYTES_MAX / m->val->size;
 }
 
+/* What programs do with the map is to add to values. A sum that is 0 and one that was cleared would look the same. */
+static bool may_be_summed(const struct map *m)
+{
+	bool is_sum = m->val->kind == T_SUM || (m->val->kind == T_INT && m->val->size == 8);
+
+	return m->is_busy && !m->other_uses && (is_sum ? !m->is_cleared : type_is_agg(m->val) && m->val->kind != T_TSERIES);
+}
+
+/* What they do is to assign, to look and to delete. */
+static bool may_be_shared(const struct map *m)
+{
+	return m->is_churned && !m->element_uses && slot_key_is_small(m->key) && type_is_scalar(m->val) && m->val->kind != T_BOOL;
+}
+
 /* Slots in front of the hash map, see ir/lower_slots.c. They come on top of the map's limit, so they have to be few beside it. */
 static void lay_out_slots(const struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 {
 	enum { CPU_BYTES = 16 << 10, ALL_CPUS_BYTES = 512 << 10, SHARED_BYTES = 64 << 10, LEAST = 16, SHARE = 16 };
-	bool is_agg = type_is_agg(m->val);
-	u32 bytes = is_agg ? MIN(CPU_BYTES, ALL_CPUS_BYTES / c->image->data.cpu_cnt) : SHARED_BYTES, cnt;
+	struct map_slots s = { .is_percpu = may_be_summed(m) };
+	u32 bytes = s.is_percpu ? MIN(CPU_BYTES, ALL_CPUS_BYTES / c->image->data.cpu_cnt) : SHARED_BYTES;
 
-	/* A sum that is 0 and one that was cleared would look the same. */
-	if (is_agg ? !m->is_busy || m->other_uses || m->val->kind == T_TSERIES || (m->val->kind == T_SUM && m->is_cleared)
-		   : m->element_uses || !m->is_churned || !slot_key_is_small(m->key) || !type_is_scalar(m->val) || m->val->kind == T_BOOL)
+	if ((!s.is_percpu && !may_be_shared(m)) || m->decl || m->key->size > SLOT_KEY_MAX)
 		return;
-	if (m->decl || m->key->size > SLOT_KEY_MAX)
+	s.val_off = 8 + (slot_key_is_small(m->key) ? 0 : ALIGN_UP(m->key->size, 8));
+	s.size = s.val_off + ALIGN_UP(m->val->size, 8);
+	s.cnt = pow2_up(bytes / s.size / 2 + 1);
+	if (s.cnt < LEAST || s.cnt > m->max_entries / SHARE)
 		return;
-	m->slots.val_off = 8 + (slot_key_is_small(m->key) ? 0 : ALIGN_UP(m->key->size, 8));
-	m->slots.size = m->slots.val_off + ALIGN_UP(m->val->size, 8);
-	cnt = pow2_up(bytes / m->slots.size / 2 + 1);
-	if (cnt < LEAST || cnt > m->max_entries / SHARE)
-		return;
-	m->slots.cnt = cnt;
-	m->slots.off = take(is_agg ? cpu : shared, cnt * m->slots.size, 64);
+	s.off = take(s.is_percpu ? cpu : shared, s.cnt * s.size, 64);
+	m->slots = s;
 }
 
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)

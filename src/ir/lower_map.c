@@ -442,6 +442,12 @@ static void update_of_site(struct lower *l, const struct map *m, struct expr *ke
 	lower_forget(l, mark);
 }
 
+/* Where it would not pay, the hash map alone will do: user space adds both up. */
+static bool uses_slot(const struct lower *l, const struct map *m)
+{
+	return m->slots.cnt && !unit_is_rare(l->unit);
+}
+
 /* In the key's slot, or in the hash map. */
 static void find_or_insert_behind(struct lower *l, const struct map *m, const struct slot *s, vreg p)
 {
@@ -461,8 +467,6 @@ static void find_or_insert_behind(struct lower *l, const struct map *m, const st
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
 	const struct map *m = target->map.map;
-	/* Where it would not pay, the hash map alone will do: user space adds both up. */
-	bool has_slot = m->slots.cnt && !unit_is_rare(l->unit);
 	vreg p = ir_vreg(l->b.f);
 	struct mem key = {};
 	struct slot s;
@@ -478,14 +482,14 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		update_of_site(l, m, target->map.key, call);
 		return;
 	}
-	if (has_slot)
+	if (uses_slot(l, m))
 		s = lower_slot(l, target);
 	else
 		key = lower_map_key(l, target);
 	/* Arguments are evaluated before: they may call helpers, and the less that happens with the element in hand the better. */
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_pin(l, call->call.args[i]);
-	if (has_slot)
+	if (uses_slot(l, m))
 		find_or_insert_behind(l, m, &s, p);
 	else
 		find_or_insert(l, m, key, p);
@@ -566,7 +570,13 @@ vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool
 	}
 	m->spills_sums |= !delta.is_imm || delta.imm != 1;
 	p = ir_vreg(l->b.f);
-	find_or_insert(l, m, lower_map_key(l, target), p);
+	if (uses_slot(l, m)) {
+		struct slot s = lower_slot(l, target);
+
+		find_or_insert_behind(l, m, &s, p);
+	} else {
+		find_or_insert(l, m, lower_map_key(l, target), p);
+	}
 	if (want_old)
 		return ir_fetch_add(&l->b, p, 0, delta);
 	ir_atomic_add(&l->b, p, 0, 8, delta);

@@ -7,7 +7,7 @@
  *
  * Two kinds of maps have slots, and nothing else may touch the elements of these maps (map.other_uses, map.element_uses):
  *
- *   Aggregations: each CPU has a table. The same key may be in the tables of several CPUs and in the hash map, where it goes when an
+ *   Aggregations, and numbers that are only added to: each CPU has a table. The same key may be in the tables of several CPUs and in the hash map, where it goes when an
  *   interrupt comes while its slot is taken; user space adds them up (run/slots.c).
  *
  *   Values that are deleted by their key, as the start times of a latency are: all CPUs share the table. To delete is to change the mark; the slot stays the
@@ -49,7 +49,7 @@ static void load_words(struct lower *l, const struct slot *s, struct words *w)
 
 static vreg table(struct lower *l, const struct map *m)
 {
-	return type_is_agg(m->val) ? lower_cpu_data(l) : ir_mapval(&l->b, MAP_IDX_DATA, m->slots.off);
+	return m->slots.is_percpu ? lower_cpu_data(l) : ir_mapval(&l->b, MAP_IDX_DATA, m->slots.off);
 }
 
 /* The address of the slot that the words choose. */
@@ -63,7 +63,7 @@ static vreg choose(struct lower *l, const struct map *m, const vreg *words, u32 
 	h = ir_alu(&l->b, IR_MUL, h, opnd_reg(ir_imm(&l->b, SCATTER)));
 	h = ir_alu(&l->b, IR_SHR, h, opnd_imm(64 - __builtin_ctz(t->cnt)));
 	h = ir_alu(&l->b, IR_MUL, h, opnd_imm(t->size));
-	if (type_is_agg(m->val) && t->off)
+	if (m->slots.is_percpu && t->off)
 		first = ir_alu(&l->b, IR_ADD, first, opnd_imm(t->off));
 	return ir_alu(&l->b, IR_ADD, first, opnd_reg(h));
 }
@@ -136,7 +136,7 @@ static void claim_small(struct lower *l, const struct slot *s, struct ir_block *
 
 	ir_br(&l->b, C_EQ, mark, opnd_reg(s->mark), mine, not_mine);
 	ir_place(&l->b, not_mine);
-	if (!type_is_agg(s->map->val)) {
+	if (!s->map->slots.is_percpu) {
 		struct ir_block *not_empty = ir_block_new(l->b.f);
 
 		ir_br(&l->b, C_EQ, ir_alu(&l->b, IR_ADD, mark, opnd_reg(s->mark)), opnd_imm(0), mine, not_empty);
@@ -144,7 +144,7 @@ static void claim_small(struct lower *l, const struct slot *s, struct ir_block *
 	}
 	ir_br(&l->b, C_EQ, mark, opnd_imm(0), nobodys, other);
 	ir_place(&l->b, nobodys);
-	if (type_is_agg(s->map->val)) {
+	if (s->map->slots.is_percpu) {
 		old = ir_cmpxchg(&l->b, s->at, 0, ir_imm(&l->b, 0), s->mark);
 		ir_br(&l->b, C_EQ, old, opnd_imm(0), mine, other);
 		return;

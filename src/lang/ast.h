@@ -107,7 +107,8 @@ struct expr {
 			struct map *map;
 			bool is_ref; /* the map itself is meant: print(@m), clear(@m) */
 			bool is_updated; /* by a map function: @m[k] = count() */
-			bool is_changed; /* by += and the like */
+			bool is_added;   /* to, by a statement ++, --, += or -=: nobody reads it there */
+			bool is_changed; /* by one of these, or another operator */
 		} map;
 		struct {
 			enum unary_op op;

@@ -409,6 +409,7 @@ static void check_assign(struct check *k, struct stmt *s)
 			target->type = target->map.map->val;
 			target->map.is_updated = is_agg_call(value);
 			target->map.is_changed = s->assign.has_op;
+			target->map.is_added = s->assign.has_op && (s->assign.op == BIN_ADD || s->assign.op == BIN_SUB);
 			if (is_agg_call(value)) /* all updates of a map are of one kind, whatever the sign of their argument */
 				value->type = target->type;
 		}
@@ -649,6 +650,8 @@ static void check_stmt(struct check *k, struct stmt *s)
 	case S_EXPR:
 		if (s->expr->kind == E_CALL)
 			s->expr->call.is_statement = true;
+		if (s->expr->kind == E_INCDEC && s->expr->incdec.target->kind == E_MAP)
+			s->expr->incdec.target->map.is_added = true;
 		check_expr(k, s->expr);
 		if (is_agg_call(s->expr) && !is_poisoned(s->expr)) {
 			check_fail(k, s->expr, E_AGGREGATION, "%s() should be assigned to a map", s->expr->call.name);

@@ -85,7 +85,8 @@ enum map_storage {
 struct map_slots {
 	u32 cnt;     /* a power of two; 0: there are none */
 	u32 size;    /* bytes of one: a mark, the key if it is not in the mark, the value */
-	u32 off;     /* where they are: of an aggregation in each CPU's part of the data map, of others in the shared part */
+	bool is_percpu; /* a table for each CPU: values of one key are added up. Else one that all share */
+	u32 off;     /* where they are: in each CPU's part of the data map, or in the shared part */
 	u32 val_off; /* of the value, in a slot */
 };
 
@@ -99,10 +100,10 @@ struct map {
 	bool key_known; /* has_key is decided */
 	const struct map_decl *decl;
 	bool is_churned;  /* entries are deleted one by one */
-	u32 other_uses;   /* besides updates by map functions, print(@m) and clear(@m) */
+	u32 other_uses;   /* besides updates by map functions, statements that add to it, print(@m) and clear(@m) */
 	u32 element_uses; /* that go to an element in place, or to all of them: neither of these, nor a value read, assigned or deleted by its key */
 	bool is_cleared;  /* all at once */
-	bool is_busy;     /* updated by a map function where that may happen often */
+	bool is_busy;     /* updated by a map function, or added to, where that may happen often */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	bool key_sign_told, val_sign_told; /* that these mix int64 and uint64 was said */
 	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */

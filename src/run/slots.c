@@ -20,7 +20,7 @@ static bool find_tables(struct object *obj, const struct map *m, struct tables *
 
 	if (!data)
 		return false;
-	if (type_is_agg(m->val))
+	if (m->slots.is_percpu)
 		*t = (struct tables){ data + lay->shared_sz + m->slots.off, lay->cpu_sz, lay->cpu_cnt };
 	else
 		*t = (struct tables){ data + m->slots.off, 0, 1 };
@@ -46,9 +46,23 @@ static const u8 *key_of(const struct map *m, const u8 *slot, u32 *small)
 /* An aggregation has one as soon as something was added; a sum, which may be 0 all the same, is never cleared, see lay_out_slots(). */
 static bool has_value(const struct map *m, const u8 *value)
 {
-	u8 total[agg_cpu_size(m->val)];
+	u8 total[m->val->size];
 
-	return m->val->kind == T_SUM || agg_sum(m->val, value, 0, 1, total);
+	return !type_is_agg(m->val) || m->val->kind == T_SUM || agg_sum(m->val, value, 0, 1, total);
+}
+
+static void add_value(const struct type *t, u8 *to, const u8 *value)
+{
+	u64 a, b;
+
+	if (type_is_agg(t)) {
+		agg_add(t, to, value);
+		return;
+	}
+	memcpy(&a, to, 8);
+	memcpy(&b, value, 8);
+	a += b;
+	memcpy(to, &a, 8);
 }
 
 /* Which entry of a dump has a key: a table of as many as there are slots, with 1 + index. */
@@ -92,19 +106,17 @@ static void add_entry(struct map_dump *d, const u8 *key, const u8 *value, u32 va
 /* Entries of the tables, those of one key added up, go to the start of the dump. */
 static void gather(const struct map *m, const struct tables *t, const struct index *x, struct map_dump *d)
 {
-	bool is_agg = type_is_agg(m->val);
-
 	for (u32 table = 0; table < t->cnt; table++)
 		for (u32 i = 0; i < m->slots.cnt; i++) {
 			const u8 *slot = slot_at(m, t, table, i), *value = slot + m->slots.val_off;
 			u32 small, *place;
 			const u8 *key = key_of(m, slot, &small);
 
-			if (!key || (is_agg && !has_value(m, value)))
+			if (!key || !has_value(m, value))
 				continue;
 			place = find(x, d, key);
 			if (*place) {
-				agg_add(m->val, d->values + (size_t)(*place - 1) * d->stride, value);
+				add_value(m->val, d->values + (size_t)(*place - 1) * d->stride, value);
 				continue;
 			}
 			add_entry(d, key, value, m->val->size);
@@ -130,14 +142,14 @@ int slots_read(struct object *obj, const struct map *m, struct map_dump *d)
 	gather(m, &t, &x, d);
 	for (u32 i = 0; i < hash.cnt; i++) {
 		const u8 *key = hash.keys + (size_t)i * hash.key_sz, *value = hash.values + (size_t)i * hash.stride;
-		u32 *place = type_is_agg(m->val) ? find(&x, d, key) : NULL;
+		u32 *place = m->slots.is_percpu ? find(&x, d, key) : NULL;
 
 		if (!place || !*place) {
 			add_entry(d, key, value, hash.stride);
 			continue;
 		}
 		for (u32 cpu = 0; cpu < hash.cpu_cnt; cpu++)
-			agg_add(m->val, d->values + (size_t)(*place - 1) * d->stride, value + (size_t)cpu * hash.value_sz);
+			add_value(m->val, d->values + (size_t)(*place - 1) * d->stride, value + (size_t)cpu * hash.value_sz);
 	}
 	free(x.at);
 	map_dump_release(&hash);
@@ -155,7 +167,7 @@ int slots_clear(struct object *obj, const struct map *m)
 			u8 *slot = slot_at(m, &t, table, i);
 			s64 mark = __atomic_load_n((s64 *)slot, __ATOMIC_RELAXED);
 
-			if (type_is_agg(m->val))
+			if (m->slots.is_percpu)
 				zero_shared(slot + m->slots.val_off, m->val->size);
 			else if (mark > 0) /* a value that comes meanwhile changes it back */
 				__atomic_compare_exchange_n((s64 *)slot, &mark, -mark, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

@@ -222,7 +222,7 @@ static void test_hash_maps(void)
 /* A slot of CPU `cpu`, or of the table that all share: as programs leave it. */
 static void fake_slot(struct fake *f, const struct map *m, u32 cpu, u32 i, s64 mark, const void *key, const void *value)
 {
-	u8 *slot = f->data + (type_is_agg(m->val) ? SHARED_SZ + cpu * CPU_SZ : 0) + m->slots.off + i * m->slots.size;
+	u8 *slot = f->data + (m->slots.is_percpu ? SHARED_SZ + cpu * CPU_SZ : 0) + m->slots.off + i * m->slots.size;
 
 	memcpy(slot, &mark, 8);
 	if (key)
@@ -232,7 +232,7 @@ static void fake_slot(struct fake *f, const struct map *m, u32 cpu, u32 i, s64 m
 
 static void test_slots(void)
 {
-	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .size = 24, .val_off = 8 } };
+	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .size = 24, .is_percpu = true, .val_off = 8 } };
 	struct fake f;
 
 	/* Key 1 is in two CPUs' slots and in the hash map, 2 in one slot, 3 in the hash map, 0 and 4 nowhere. */
@@ -269,7 +269,7 @@ static void test_slots(void)
 	/* Larger keys; one is being taken. A sum of 0 counts. */
 	fake_init(&f);
 	m = (struct map){ .name = "@w", .key = type_string(&arena, 12), .val = type_agg(T_SUM, true), .has_key = true, .storage = MAP_HASH,
-			  .slots = { .cnt = 2, .size = 32, .val_off = 24 } };
+			  .slots = { .cnt = 2, .size = 32, .is_percpu = true, .val_off = 24 } };
 	fake_slot(&f, &m, 0, 0, SLOT_TAKEN, "one\0\0\0\0\0\0\0\0", &(s64){ 0 });
 	fake_slot(&f, &m, 0, 1, SLOT_BEING_TAKEN, "half\0\0\0\0\0\0\0", &(s64){ 0 });
 	fake_slot(&f, &m, 1, 0, SLOT_TAKEN, "some letter", &(s64){ -4 });
@@ -278,7 +278,18 @@ static void test_slots(void)
 	CHECK_MAP("text", &m, 0, 0, "@w[some letter]: -9\n@w[one]: 0\n");
 	map_dump_release(&f.hash);
 
-	/* Values that are not aggregations: one table, and a key is in one place. */
+	/* Numbers that are only added to. */
+	fake_init(&f);
+	m = (struct map){ .name = "@n", .key = &type_u32, .val = &type_s64, .has_key = true, .storage = MAP_HASH,
+			  .slots = { .cnt = 4, .size = 16, .is_percpu = true, .val_off = 8 } };
+	fake_slot(&f, &m, 0, 2, 5 + 1, NULL, &(s64){ -7 });
+	fake_slot(&f, &m, 1, 2, 5 + 1, NULL, &(s64){ 3 });
+	fake_slot(&f, &m, 1, 3, 6 + 1, NULL, &(s64){ 0 });
+	fake_add(&f, 4, &(u32){ 5 }, 8, 1, &(s64){ 2 });
+	CHECK_MAP("text", &m, 0, 0, "@n[5]: -2\n@n[6]: 0\n");
+	map_dump_release(&f.hash);
+
+	/* Values that are not added up: one table, and a key is in one place. */
 	fake_init(&f);
 	m = (struct map){ .name = "@v", .key = &type_s32, .val = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .off = 32, .size = 16, .val_off = 8 } };
 	fake_slot(&f, &m, 0, 0, 1ll + UINT32_MAX, NULL, &(u32){ 7 });
