@@ -554,7 +554,6 @@ static void sink_cheap(struct simplify *s)
 	u32 *sunk = arena_alloc(&f->mem->pass, (f->vreg_cnt + 1) * sizeof(*sunk));
 	vec(struct cheap) cheap = {};
 
-	find_defs(s);
 	for (vreg v = 1; v <= f->vreg_cnt; v++) {
 		const struct ir_insn *d = s->def[v];
 
@@ -647,9 +646,13 @@ void ir_simplify(struct ir_func *f)
 				simplify_insn(&s, i);
 		if (s.is_cut)
 			ir_drop_unreachable(f);
-		find_defs(&s);
+		/* Where nothing has changed, what was found is still true. */
+		if (s.changed)
+			find_defs(&s);
 		drop_dead(&s);
 	}
+	if (s.changed)
+		find_defs(&s);
 	sink_cheap(&s);
 	thread_jumps(f);
 	share_addresses(&s);

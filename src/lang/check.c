@@ -15,9 +15,9 @@ void compile_hint_undefined(struct compile *c)
 
 struct map *compile_map(struct compile *c, const char *name)
 {
-	vec_for(m, &c->maps)
-		if (str_eq((*m)->name, name))
-			return *m;
+	for (struct map *m = c->map_first[name_list(name)]; m; m = m->next_named)
+		if (str_eq(m->name, name))
+			return m;
 	return NULL;
 }
 
@@ -48,6 +48,8 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 			if (str_eq(d->map, m->name))
 				m->decl = d;
 		avec_push(check_arena(k), &k->c->maps, m);
+		m->next_named = k->c->map_first[name_list(m->name)];
+		k->c->map_first[name_list(m->name)] = m;
 	}
 	e->map.map = m;
 	if (!m->key_known) {
@@ -178,16 +180,27 @@ static const char *as_written(const char *name)
 
 static struct var *find_var(const struct check *k, const char *name)
 {
-	for (struct check_scope *s = k->scope; s; s = s->up)
-		vec_for(v, &s->vars)
-			if (str_eq((*v)->name, name))
-				return *v;
+	for (u32 n = k->visible_first[name_list(name)]; n; n = k->visible.at[n - 1].next)
+		if (str_eq(k->visible.at[n - 1].v->name, name))
+			return k->visible.at[n - 1].v;
 	return NULL;
+}
+
+/* Ends a scope, at whose start so many variables were visible. */
+static void leave_scope(struct check *k, u32 cnt)
+{
+	while (k->visible.cnt > cnt) {
+		const struct visible *last = &k->visible.at[--k->visible.cnt];
+
+		k->visible_first[name_list(last->v->name)] = last->next;
+	}
 }
 
 /* A variable that is read outside of the blocks that assign to it (see check_var_read): there is one for all of them. */
 static struct var *find_probe_wide(const struct check *k, const char *name)
 {
+	if (!k->unit->has_wide_vars)
+		return NULL;
 	vec_for(v, &k->unit->vars)
 		if ((*v)->needs_init && str_eq((*v)->name, name))
 			return *v;
@@ -196,6 +209,8 @@ static struct var *find_probe_wide(const struct check *k, const char *name)
 
 static struct var *declare(struct check *k, struct var *v, const char *name, struct span at)
 {
+	u32 *first = &k->visible_first[name_list(name)];
+
 	if (!v) {
 		v = arena_new(check_arena(k), struct var);
 		v->name = name;
@@ -203,7 +218,8 @@ static struct var *declare(struct check *k, struct var *v, const char *name, str
 		v->loop = k->loop;
 		avec_push(check_arena(k), &k->unit->vars, v);
 	}
-	avec_push(check_arena(k), &k->scope->vars, v);
+	avec_push(check_arena(k), &k->visible, (struct visible){ v, *first });
+	*first = k->visible.cnt;
 	return v;
 }
 
@@ -268,7 +284,7 @@ void check_var_read(struct check *k, struct expr *e)
 				v = k->unit->vars.at[i];
 		if (v) {
 			k->changed |= !v->needs_init;
-			v->needs_init = v->is_assigned = true;
+			v->needs_init = v->is_assigned = k->unit->has_wide_vars = true;
 			v->is_shared |= v->loop != NULL; /* it is set to zero outside */
 			if (k->is_last && !v->is_told)
 				diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
@@ -551,7 +567,7 @@ static void check_for(struct check *k, struct stmt *s)
 {
 	const struct type *t = s->for_.map ? check_entries(k, s) : check_range(k, s);
 	struct var *old = find_var(k, s->for_.name);
-	struct check_scope scope = { .up = k->scope };
+	u32 scope = k->visible.cnt;
 	const struct stmt *outer = k->loop;
 
 	if (old && old != s->for_.var) {
@@ -561,7 +577,6 @@ static void check_for(struct check *k, struct stmt *s)
 		diag_error(k->c->diag, s->for_.name_span, E_REDECLARED, "Variable $%s was already declared", as_written(s->for_.name));
 		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name for the loop's", line, col);
 	}
-	k->scope = &scope;
 	k->loop = s;
 	k->loops++;
 	s->for_.var = declare(k, s->for_.var, s->for_.name, s->for_.name_span);
@@ -573,7 +588,7 @@ static void check_for(struct check *k, struct stmt *s)
 	check_block(k, s->for_.body);
 	k->loops--;
 	k->loop = outer;
-	k->scope = scope.up;
+	leave_scope(k, scope);
 }
 
 static void check_while(struct check *k, struct stmt *s)
@@ -713,9 +728,8 @@ static void check_stmt(struct check *k, struct stmt *s)
 
 static void check_block(struct check *k, struct block *b)
 {
-	struct check_scope scope = { .up = k->scope };
+	u32 scope = k->visible.cnt;
 
-	k->scope = &scope;
 	for (u32 i = 0; i < b->cnt; i++) {
 		check_stmt(k, b->stmts[i]);
 		enum stmt_kind kind = b->stmts[i]->kind;
@@ -723,16 +737,14 @@ static void check_block(struct check *k, struct block *b)
 		if ((kind == S_RETURN || kind == S_BREAK || kind == S_CONTINUE) && i + 1 < b->cnt)
 			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
 	}
-	k->scope = scope.up;
+	leave_scope(k, scope);
 }
 
 void check_block_expr(struct check *k, struct expr *e)
 {
-	struct check_scope scope = { .up = k->scope };
 	struct expr *value = e->block.value;
-	u32 loops = k->loops;
+	u32 loops = k->loops, scope = k->visible.cnt;
 
-	k->scope = &scope;
 	if (e->block.is_fn) /* whose break is not the caller's */
 		k->loops = 0;
 	for (u32 i = 0; i < e->block.body->cnt; i++)
@@ -740,7 +752,7 @@ void check_block_expr(struct check *k, struct expr *e)
 	if (value)
 		check_expr(k, value);
 	k->loops = loops;
-	k->scope = scope.up;
+	leave_scope(k, scope);
 	e->type = value ? value->type : &type_none;
 	if (value && is_agg_call(value) && !is_poisoned(value))
 		check_fail(k, e, E_AGGREGATION, "%s() should be assigned directly to a map", value->call.name);
@@ -748,16 +760,13 @@ void check_block_expr(struct check *k, struct expr *e)
 
 static void check_unit(struct check *k, struct unit *u)
 {
-	struct check_scope scope = {};
-
 	k->unit = u;
-	k->scope = &scope;
 	vec_for(v, &u->vars)
 		(*v)->is_assigned = false, (*v)->assign_cnt = 0;
 	if (u->pred)
 		check_cond(k, u->pred);
 	check_block(k, u->body);
-	k->scope = NULL;
+	leave_scope(k, 0);
 }
 
 static void check_map_decls(struct compile *c)

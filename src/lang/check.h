@@ -9,15 +9,17 @@
 #include "fn/fn.h"
 #include "lang/compile.h"
 
-struct check_scope {
-	struct check_scope *up;
-	vec(struct var *) vars;
+/* A variable that is in scope. Those whose names have the same hash are a list, the innermost first. */
+struct visible {
+	struct var *v;
+	u32 next; /* 1 + its index; 0: none */
 };
 
 struct check {
 	struct compile *c;
 	struct unit *unit;
-	struct check_scope *scope;
+	vec(struct visible) visible; /* a scope is all behind those that were there when it began */
+	u32 visible_first[NAME_LISTS]; /* 1 + index; 0: none */
 	bool changed;    /* a type grew in this pass */
 	bool is_last;    /* messages are shown */
 	u32 dead;        /* inside of so many branches whose condition is known to be false */

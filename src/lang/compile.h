@@ -90,9 +90,18 @@ struct map_slots {
 	u32 val_off; /* of the value, in a slot */
 };
 
+/* Names are found by lists of those with the same hash: scripts that programs write have thousands. */
+enum { NAME_LISTS = 256 };
+
+static inline u32 name_list(const char *name)
+{
+	return str_hash(name) % NAME_LISTS;
+}
+
 /* A map of the script, @name. */
 struct map {
 	const char *name; /* with the @ */
+	struct map *next_named; /* in its list */
 	struct span first_use;
 	const struct type *key; /* NULL: no key */
 	const struct type *val;
@@ -164,6 +173,7 @@ struct unit {
 	bool is_joined;           /* … and this is the return: the entry's program is that of both (kern/join.h) */
 	bool writes_seq;          /* printf() writes to the file that the kernel runs the program for: provider->lower_seq() */
 	bool has_loop;            /* other than unroll */
+	bool has_wide_vars;       /* one of its variables is read outside of the block that assigns to it */
 	bool uses_site;           /* needs to know at run time which site fired */
 	u32 site_text_sz[2];      /* by enum site_show: bytes that the longest name of its sites takes; 0: nobody has asked yet */
 	bool is_assumed;          /* --check: the site was not looked up, and the body uses arguments that are not known */
@@ -200,6 +210,7 @@ struct compile {
 	vec(struct unit *) units;
 	bool needs_guard; /* one is where our own programs pass while they hold a lock: only one program runs on a CPU at a time */
 	vec(struct map *) maps; /* in order of first use */
+	struct map *map_first[NAME_LISTS]; /* the same, by name */
 	struct image *image;
 	bool warns_more;       /* -k: failed reads of memory, and of keys that are not there, are told with their place */
 	const char *missing;   /* probes that nothing matched and missing_probes allows, as "kprobe:a, kprobe:b"; NULL: none */
