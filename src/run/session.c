@@ -321,7 +321,8 @@ static void count_missed(struct run *r)
 	}
 }
 
-/* The kernel runs neither half of a session when it misses the first. */
+/* When the kernel misses the first half of a session it does not run the other either, and counts that as one; older ones (6.12) try the other
+ * nevertheless, and count each that fails. */
 static const char *missed_what(const struct unit *u)
 {
 	return u->session ? "this probe and its return" : "this probe";

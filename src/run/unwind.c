@@ -196,6 +196,13 @@ static struct unwind_file *file_of(struct unwind *u, u64 dev, u64 ino, const cha
 	return i ? &u->files.at[i - 1] : NULL;
 }
 
+static struct unwind_file *vdso_file(struct unwind *u)
+{
+	struct unwind_file *f = file_of(u, 0, 0, "[vdso]", -1);
+
+	return f ? f : file_of(u, 0, 0, "[vdso]", proc_vdso_fd());
+}
+
 /* ---- processes ---- */
 
 static void on_map(void *arg, const struct proc_map *m)
@@ -205,8 +212,7 @@ static void on_map(void *arg, const struct proc_map *m)
 	const struct unwind_file *f = NULL;
 
 	if (str_eq(m->path, "[vdso]")) {
-		f = file_of(u, 0, 0, m->path, -1);
-		f = f ? f : file_of(u, 0, 0, m->path, proc_vdso_fd());
+		f = vdso_file(u);
 	} else if (str_eq(m->path, "[uprobes]")) {
 		add.index = UNWIND_FOR_UPROBES;
 	} else if (*m->path == '/' && !str_starts(m->path, "//")) {
@@ -332,6 +338,7 @@ void unwind_prepare(struct unwind *u, const char *path)
 {
 	vec(char *) paths = {};
 
+	vdso_file(u);
 	vec_push(&paths, realpath(path, NULL));
 	for (u32 i = 0; i < paths.cnt && paths.at[i]; i++) {
 		int fd = open(paths.at[i], O_PATH | O_CLOEXEC);

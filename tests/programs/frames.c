@@ -9,6 +9,7 @@
  *   frames exec        in a process that becomes this program again
  *   frames sleep       leaf() every millisecond until it is killed, five calls deep
  *   frames spin MS     computes, five calls deep
+ *   frames clock       a clock that the vdso has to ask the kernel for (and not leaf())
  *   frames late        a library that is loaded while it runs (only if linked dynamically)
  */
 #define _GNU_SOURCE
@@ -120,6 +121,14 @@ FUNC void run_made(void)
 	sink++;
 }
 
+FUNC void ask_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	sink += (int)t.tv_sec;
+}
+
 #ifdef FRAMES_STATIC
 static void load_late(void) {}
 #else
@@ -168,6 +177,8 @@ int main(int argc, char **argv)
 		aligned(argc * 16);
 	else if (!strcmp(what, "jit"))
 		run_made();
+	else if (!strcmp(what, "clock"))
+		ask_clock();
 	else if (!strcmp(what, "late"))
 		load_late();
 	else if (!strcmp(what, "spin"))
