@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -341,18 +339,14 @@ void unwind_prepare(struct unwind *u, const char *path)
 	vdso_file(u);
 	vec_push(&paths, realpath(path, NULL));
 	for (u32 i = 0; i < paths.cnt && paths.at[i]; i++) {
-		int fd = open(paths.at[i], O_PATH | O_CLOEXEC);
-		struct stat st;
+		struct proc_map m;
 		struct objfile o;
 		const char *name;
 
-		if (fd < 0 || fstat(fd, &st) || objfile_open(&o, paths.at[i], 0, 0)) {
-			if (fd >= 0)
-				close(fd);
+		if (objfile_open(&o, paths.at[i], 0, 0))
 			continue;
-		}
-		/* As /proc/PID/maps will call it. */
-		file_of(u, (u64)major(st.st_dev) << 32 | minor(st.st_dev), st.st_ino, paths.at[i], fd);
+		if (proc_own_map(o.data, &m)) /* as /proc/PID/maps will call it */
+			file_of(u, m.dev, m.ino, paths.at[i], open(paths.at[i], O_PATH | O_CLOEXEC));
 		for (u32 k = 0; paths.cnt < NEEDED_MAX && (name = needed(&o, k)); k++) {
 			char *lib = sym_find_library(name, 0), *real = lib ? realpath(lib, NULL) : NULL;
 			bool is_new = real;

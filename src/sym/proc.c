@@ -61,14 +61,12 @@ bool proc_map_parse(const char *line, size_t len, struct proc_map *out)
 	return true;
 }
 
-int proc_maps_each(u32 pid, proc_map_fn fn, void *arg)
+static int each_map(const char *path, proc_map_fn fn, void *arg)
 {
-	char path[64], *text;
+	char *text;
 	size_t len;
-	int err;
+	int err = io_read_file(path, &text, &len);
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	err = io_read_file(path, &text, &len);
 	if (err)
 		return err;
 	for (char *line = text, *end; line < text + len; line = end + 1) {
@@ -78,11 +76,57 @@ int proc_maps_each(u32 pid, proc_map_fn fn, void *arg)
 		if (!end)
 			break;
 		*end = 0;
-		if (proc_map_parse(line, end - line, &m) && m.is_exec)
+		if (proc_map_parse(line, end - line, &m))
 			fn(arg, &m);
 	}
 	free(text);
 	return len ? 0 : -ESRCH; /* kernel threads and zombies have none */
+}
+
+struct exec_maps {
+	proc_map_fn fn;
+	void *arg;
+};
+
+static void if_exec(void *arg, const struct proc_map *m)
+{
+	const struct exec_maps *e = arg;
+
+	if (m->is_exec)
+		e->fn(e->arg, m);
+}
+
+int proc_maps_each(u32 pid, proc_map_fn fn, void *arg)
+{
+	struct exec_maps e = { fn, arg };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	return each_map(path, if_exec, &e);
+}
+
+struct map_search {
+	u64 addr;
+	struct proc_map found;
+};
+
+static void if_there(void *arg, const struct proc_map *m)
+{
+	struct map_search *s = arg;
+
+	if (s->addr >= m->start && s->addr < m->end) {
+		s->found = *m;
+		s->found.path = NULL;
+	}
+}
+
+bool proc_own_map(const void *at, struct proc_map *out)
+{
+	struct map_search s = { .addr = (uintptr_t)at };
+
+	each_map("/proc/self/maps", if_there, &s);
+	*out = s.found;
+	return out->end;
 }
 
 u32 proc_inner_pid(u32 pid)

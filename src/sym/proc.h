@@ -18,6 +18,9 @@ bool proc_map_parse(const char *line, size_t len, struct proc_map *out);
 /* Calls fn for each mapping of a process that can be executed; path is NUL-terminated. Returns 0 or -errno. */
 typedef void (*proc_map_fn)(void *arg, const struct proc_map *m);
 int proc_maps_each(u32 pid, proc_map_fn fn, void *arg);
+/* What this process has mapped at an address, without its path. The device and inode of a file are there what they will be of each process that
+ * maps it, and not always those of stat(): overlayfs (before 6.8) and btrfs have others. */
+bool proc_own_map(const void *at, struct proc_map *out);
 /* The process's ID in its own PID namespace; pid itself if that is unknown. */
 u32 proc_inner_pid(u32 pid);
 

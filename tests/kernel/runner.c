@@ -692,6 +692,16 @@ static bool has_fentry(void)
 	return fd >= 0 || errno != EPERM;
 }
 
+/* Whether the kernel has a file system; its module may have to be loaded. */
+static bool has_fs(const char *name)
+{
+	char *look = xasprintf("grep -qw '%s' /proc/filesystems || modprobe -q '%s'", name, name);
+	bool found = system(look) == 0;
+
+	free(look);
+	return found;
+}
+
 static bool has_command(const char *name)
 {
 	const char *path = getenv("PATH");
@@ -732,6 +742,7 @@ static const struct need {
     {"symbol:", "the kernel symbol", NULL, has_symbol},
     {"kernel:", "a kernel of at least", NULL, kernel_at_least},
     {"command:", "the command", NULL, has_command},
+    {"fs:", "the file system", NULL, has_fs},
 };
 
 /* The row of a word, and its argument ("" when it takes none). */
