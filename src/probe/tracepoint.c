@@ -305,7 +305,7 @@ static vreg load_reg(struct lower *l, u32 off)
  * to the task comes back must be such a place, or it walks all that follows twice; the test of the code segment, its register loaded before, is the first. */
 
 #define TS_COMPAT 2    /* thread_info.status */
-#define USER_CS 0x33   /* regs.cs: the code is 64-bit */
+#define USER_CS 0x33   /* regs.cs, low byte: the code is 64-bit. (In Xen's guests the high one is not 0.) */
 
 static void leave_if_flagged(struct lower *l)
 {
@@ -342,7 +342,7 @@ static void leave_if_compat(struct lower *l)
 	go_on = ir_block_new(l->b.f);
 	cx = ir_load(&l->b, regs(l), cx_off, 8);
 	ip = ir_load(&l->b, regs(l), ip_off, 8);
-	cs = ir_load(&l->b, regs(l), cs_off, 2);
+	cs = ir_load(&l->b, regs(l), cs_off, 1);
 	ir_br(&l->b, C_NE, cx, opnd_reg(ip), ask, go_on);
 	mark = lower_mark(l);
 	ir_place(&l->b, ask);
