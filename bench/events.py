@@ -181,8 +181,9 @@ def insn_ratios(rows, other, kind):
 def show_insns(rows):
     print("## Instructions\n")
     print("BPF instructions handed to the kernel, all programs of the script together, and those that its verifier walked. Sonde's include what "
-          "bpftrace has no code for: counting an update that did not fit a full map, going on when another CPU inserted the same key first, and "
-          f"choosing the system call on the raw tracepoint. That is all there is in *{BASE}*, the base line, which is no part of the goals.\n")
+          "bpftrace has no code for: finding the slot of a key, where bpftrace calls a helper that takes longer; counting an update that did not fit a full map; going on when "
+          f"another CPU inserted the same key first; choosing the system call on the raw tracepoint. The last is all there is in *{BASE}*, the base line, which is no part of the "
+          "goals.\n")
     tools = [t for t in ("sonde", "new", "old", "hand") if any(e.get(t) for _, _, e, _ in rows)]
     peers = [t for t in tools[1:] if t != "hand"]
 

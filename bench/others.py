@@ -1,6 +1,7 @@
 """Sonde beside perf and bpftool: no tracers of its kind, but some work both can do."""
 
 import os
+import re
 import select
 import shutil
 
@@ -53,13 +54,18 @@ def added_to_a_call():
 
 
 def dump_map(keys):
-    """{side: ms}: bpftool dumps the map that Sonde has filled, then Sonde prints it and ends."""
+    """{side: ms}: bpftool dumps the map that Sonde has filled, then Sonde prints it and ends. Both write to a file in memory."""
     spin = Spin()
     found = {"sonde": [], "other": []}
+    path = lines_of("bpftool")
 
     def dump(tracer):
-        got = run_once(["bpftool", "map", "dump", "id", str(largest_map(tracer))])
-        found["other"] += [got[0] / 1e6] if got else []
+        got = run_once(["sh", "-c", f"bpftool map dump id {largest_map(tracer)} >{path}"])
+        with open(path) as f:
+            elements = int(re.findall(r"\d+", f.readlines()[-1])[0]) if got else 0
+        # Sonde has some keys in slots beside the map.
+        if elements >= 0.9 * keys:
+            found["other"].append(got[0] / 1e6)
 
     for _ in range(1 if Setup.is_quick else 3):
         printed = print_map("sonde", FILL, keys, spin, before_end=dump)
@@ -147,8 +153,8 @@ def measure_others():
 def show_others(rows):
     print("## Beside perf and bpftool\n")
     print("Work that both can do. ms of wall time / ms of CPU time / MB of largest resident set, where nothing else is said; lower quartiles, as at start-up. The time of "
-          f"{CALLS:,} calls is in both figures. perf record writes every stack to a file, of which perf report makes what Sonde's map already is. bpftool dumps the map as the "
-          "kernel has it; Sonde sorts it, prints it, and detaches. perf stat has a perf event for each system call and CPU, and waits for the kernel when it closes them.\n")
+          f"{CALLS:,} calls is in both figures. perf record writes every stack to a file, of which perf report makes what Sonde's map already is. bpftool dumps the hash map as the "
+          "kernel has it, 90 % of the keys or more; Sonde adds what it has beside it, sorts, prints, and detaches. perf stat has a perf event for each system call and CPU, and waits for the kernel when it closes them.\n")
 
     def cell(c):
         return num(c) if isinstance(c, float) else str(c)
