@@ -32,12 +32,13 @@ START = time.monotonic()
 # ---- commands: wall time, processor time, memory ----
 
 def quartile(values):
-    """A quarter is less. What disturbs only adds, so this is steadier than the median; and no single lucky value counts, as in the minimum."""
+    """A quarter is less. Where what disturbs only adds, this is steadier than the median; and no single lucky value counts, as in the minimum."""
     return sorted(values)[len(values) // 4]
 
 
 class Cost:
-    """Lower quartiles over the runs of one command: ms, ms, MB."""
+    """Over the runs of one command: ms, ms, MB. Waiting for the kernel, which is most of many wall times, takes now longer and now shorter, in steps of its
+    clock: the middle is what is steady. CPU time is only added to by what disturbs."""
 
     def __init__(self):
         self.runs = []
@@ -45,7 +46,9 @@ class Cost:
     def add(self, wall_ns, cpu_us, rss_kb):
         self.runs.append((wall_ns / 1e6, cpu_us / 1e3, rss_kb / 1024))
 
-    wall, cpu, rss = (property(lambda self, i=i: quartile([r[i] for r in self.runs])) for i in range(3))
+    wall = property(lambda self: statistics.median(r[0] for r in self.runs))
+    cpu = property(lambda self: quartile([r[1] for r in self.runs]))
+    rss = property(lambda self: statistics.median(r[2] for r in self.runs))
 
     def __str__(self):
         return f"{num(self.wall)} / {num(self.cpu)} / {num(self.rss)}"

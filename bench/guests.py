@@ -144,7 +144,7 @@ def show_guests(guests):
     peers = [t for t in ("new", "old") if t in Setup.tools]
     print("## Many probes, in other kernels\n")
     print("Attaching to many places, each with `{ @ = count(); }`, and detaching, in emulated guests, two at a time: everything is slower there, so the ratios count. ms of wall time, "
-          "lower quartiles; start-up is the first row of each kernel. `–` is what was left out.\n")
+          "medians; start-up is the first row of each kernel. `–` is what was left out.\n")
     rows = []
     for kernel, found in guests:
         for title, sites, c in found:

@@ -291,7 +291,7 @@ def report(m):
     peers = [t for t in tools[1:] if t != "ply"]
     if m["commands"]:
         print("## Start-up, attaching and detaching\n")
-        print("ms of wall time / ms of CPU time / MB of largest resident set; lower quartiles. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
+        print("ms of wall time / ms of CPU time / MB of largest resident set; medians, of the CPU time lower quartiles. What is over soon ran often. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
               "at every site, which is minutes for thousands, and ply has no such wildcards.\n")
         rows = []
         for title, c in m["commands"]:

@@ -152,7 +152,7 @@ def measure_others():
 
 def show_others(rows):
     print("## Beside perf and bpftool\n")
-    print("Work that both can do. ms of wall time / ms of CPU time / MB of largest resident set, where nothing else is said; lower quartiles, as at start-up. The time of "
+    print("Work that both can do. ms of wall time / ms of CPU time / MB of largest resident set, where nothing else is said, as at start-up. The time of "
           f"{CALLS:,} calls is in both figures. perf record writes every stack to a file, of which perf report makes what Sonde's map already is. bpftool dumps the hash map as the "
           "kernel has it, 90 % of the keys or more; Sonde adds what it has beside it, sorts, prints, and detaches. perf stat has a perf event for each system call and CPU, and waits for the kernel when it closes them.\n")
 
