@@ -90,17 +90,16 @@ def find_rate(tracer, lines, spins, seconds, start):
                 return result
             high = real
         else:
-            low, result.cpu_top_ns, rate = rate, cpu, rate * 2
+            low, result.rate, result.cpu_top_ns, rate = rate, real, cpu, rate * 2
     for _ in range(2 if Setup.is_quick else 4):
         if not low:
             break
         rate = int((low * high) ** 0.5)
         ok, real, cpu = lossless(tracer, lines, spins, rate, seconds)
         if ok and real >= 0.8 * rate:
-            low, result.cpu_top_ns = rate, cpu
+            low, result.rate, result.cpu_top_ns = rate, real, cpu
         else:
             high = rate
-    result.rate = low
     return result
 
 
