@@ -195,6 +195,16 @@ class Tracer:
                 time.sleep(0.02)
         return False
 
+    @contextlib.contextmanager
+    def held(self):
+        """Its programs go on; it does not run."""
+        self.proc.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.proc.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        try:
+            yield
+        finally:
+            self.proc.send_signal(signal.SIGCONT)
+
     def cpu_ns(self):
         total = 0
         for tid in os.listdir(f"/proc/{self.proc.pid}/task"):

@@ -2,7 +2,6 @@
 
 import os
 import re
-import statistics
 import struct
 import subprocess
 import tempfile
@@ -13,50 +12,42 @@ from scripts import EVENTS, ONE_LINERS
 
 
 class EventCost:
-    """Of many short stretches in several turns. What a neighbour on the machine takes away is no cost of ours, so the least counts. Where each call prints,
-    it is the middle turn, and of a turn the lower quartile: whether the reader sleeps, and has to be woken, decides what a call costs, and the luckiest stretch
-    is no measure of that."""
+    """Lower quartiles of many short stretches: what a neighbour on the machine takes away is no cost of ours, and a lucky stretch is none either."""
 
-    def __init__(self, is_printed):
+    def __init__(self, is_printed, plain_calls=None):
         self.is_printed = is_printed
-        self.turns = []  # (ns of the programs, ns of a call, ns of a call without the tracer)
+        self.programs, self.calls = [], []  # ns of the programs for a call, and of a call
+        self.plain_calls = [] if plain_calls is None else plain_calls  # of calls without a tracer; tools that are compared have these together
         self.verified = 0
-
-    def add_turn(self, *stretches):
-        self.turns.append([(quartile if self.is_printed else min)(s) for s in stretches])
 
     def __str__(self):
         return f"{num(self.ns)} / {num(self.added)}"
 
-    @property
-    def ns(self):
-        return (statistics.median if self.is_printed else min)(ns for ns, _, _ in self.turns)
-
-    @property
-    def added(self):
-        if self.is_printed:
-            return statistics.median(call - plain for _, call, plain in self.turns)
-        return min(call for _, call, _ in self.turns) - min(plain for _, _, plain in self.turns)
+    ns = property(lambda self: quartile(self.programs))
+    added = property(lambda self: quartile(self.calls) - quartile(self.plain_calls))
 
 
 def stretches(is_printed):
-    """How many stretches of how many calls. Where each call prints, few in a row, so that none is lost."""
-    return (30, 500) if is_printed else (12, 8000)
+    """How many stretches of how many calls. Where each call prints, so few in a row that every buffer has room for them."""
+    return (70, 400) if is_printed else (20, 8000)
 
 
 def measure_one(start, call, cost, spin):
     """One turn of a tool, which start(cpus) starts: stretches without it, then with it; of these some with the kernel's statistics, for the time of the programs, and
     some without, for what a call takes."""
     cnt, calls = stretches(cost.is_printed)
+    cost.plain_calls += [spin.run(call, calls) for _ in range(cnt)]
+    tracer = start(cpus_beside(1))
 
     def stretch():
-        if cost.is_printed:
-            time.sleep(0.003)
-        return spin.run(call, calls)
+        if not cost.is_printed:
+            return spin.run(call, calls)
+        # Whether the reader has gone to sleep again, and has to be woken, is a matter of luck, and costs up to ten times what the program does. So it is held.
+        with tracer.held():
+            took = spin.run(call, calls)
+        time.sleep(0.003)
+        return took
 
-    plain = [stretch() for _ in range(cnt)]
-    programs = []
-    tracer = start(cpus_beside(1))
     try:
         if not tracer.wait_attached(spin, call):
             return False
@@ -66,9 +57,9 @@ def measure_one(start, call, cost, spin):
                 stretch()
                 after = tracer.programs()
                 # All programs of a script together, over the calls that were made.
-                programs.append(sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls)
+                cost.programs.append(sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls)
         cost.verified = sum(p["verified_insns"] for p in after.values())
-        cost.add_turn(programs, [stretch() for _ in range(cnt)], plain)
+        cost.calls += [stretch() for _ in range(cnt)]
         return True
     finally:
         tracer.stop()
@@ -84,7 +75,8 @@ def measure_events():
         commands = {tool: script_args(tool, script) for tool in Setup.tools}
         if Setup.loader:
             commands["hand"] = [Setup.loader, os.path.join(Setup.hand, name + ".bpf.o")]
-        costs = {tool: EventCost("printf" in script) for tool in commands}
+        plain_calls = []
+        costs = {tool: EventCost("printf" in script, plain_calls) for tool in commands}
         for _ in range(rounds):
             for tool, cmd in commands.items():
                 if tool in costs and not measure_one(lambda cpus, cmd=cmd: Tracer(cmd, cpus=cpus), call, costs[tool], spin):
@@ -105,9 +97,9 @@ def event_ratios(rows, other, field="ns"):
 def show_events(rows):
     print("## Cost per event\n")
     print("System calls in a loop; nanoseconds spent in the BPF programs, as the kernel counts them with two clock reads of its own for each run / nanoseconds that "
-          "tracing adds to the call, measured while that counting is off, so that the clock reads are not in it. The least of many short stretches, with and without the "
-          "tracer, the tools in turn, the caller and the tracer each on a CPU of its own; where each call prints, lower quartiles, because a call that has to wake the "
-          "reader costs more than one that finds it awake. *By hand* is C with "
+          "tracing adds to the call, measured while that counting is off, so that the clock reads are not in it. Lower quartiles of many short stretches, with and without the "
+          "tracer, the tools in turn, the caller and the tracer each on a CPU of its own; where each call prints, the reader is held for a moment, so that waking it is in no figure (what reading "
+          "costs is below, at *Printed events*). *By hand* is C with "
           "the maps one would take (`bench/hand`) and the same clock, compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "
           "tracepoint of all system calls and selects the one it wants itself: that is counted as the program's, while the kernel's longer way to "
           "the others' programs is in the second figure only. The first row is the base line, no part of the goals and means.\n")

@@ -41,7 +41,8 @@ class PerfStat(Tracer):
 def added_to_a_call():
     """{side: ns}"""
     starts = {"sonde": lambda cpus: Tracer(script_args("sonde", PROBE + " { @ = count(); }"), cpus=cpus), "other": lambda cpus: PerfStat(EVENT, cpus)}
-    costs = {side: EventCost(is_printed=False) for side in starts}
+    plain_calls = []
+    costs = {side: EventCost(False, plain_calls) for side in starts}
     spin = Spin()
     try:
         for _ in range(2 if Setup.is_quick else 6):
