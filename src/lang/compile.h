@@ -151,7 +151,6 @@ struct site {
 	struct span span;
 };
 
-/* One program: a probe's body for the sites that can share the code. */
 /* What `probe` or `func` shows of it: empty if it has no such thing. */
 static inline const char *site_text(const struct site *s, enum site_show show)
 {
@@ -160,6 +159,7 @@ static inline const char *site_text(const struct site *s, enum site_show show)
 	return text ? text : "";
 }
 
+/* One program: a probe's body for the sites that can share the code. */
 struct unit {
 	const struct probe *probe;
 	const struct provider *provider;
