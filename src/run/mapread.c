@@ -537,3 +537,22 @@ u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
 	}
 	return assigned + spilled;
 }
+
+void zero_shared(u8 *p, u32 size)
+{
+	while (size) {
+		u32 n = 1;
+
+		if (((uintptr_t)p & 7) == 0 && size >= 8) {
+			__atomic_exchange_n((u64 *)p, 0, __ATOMIC_SEQ_CST);
+			n = 8;
+		} else if (((uintptr_t)p & 3) == 0 && size >= 4) {
+			__atomic_exchange_n((u32 *)p, 0, __ATOMIC_SEQ_CST);
+			n = 4;
+		} else {
+			__atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST);
+		}
+		p += n;
+		size -= n;
+	}
+}

@@ -76,25 +76,6 @@ void session_print_maps(struct session *s)
 	free(maps);
 }
 
-void zero_shared(u8 *p, u32 size)
-{
-	while (size) {
-		u32 n = 1;
-
-		if (((uintptr_t)p & 7) == 0 && size >= 8) {
-			__atomic_exchange_n((u64 *)p, 0, __ATOMIC_SEQ_CST);
-			n = 8;
-		} else if (((uintptr_t)p & 3) == 0 && size >= 4) {
-			__atomic_exchange_n((u32 *)p, 0, __ATOMIC_SEQ_CST);
-			n = 4;
-		} else {
-			__atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST);
-		}
-		p += n;
-		size -= n;
-	}
-}
-
 /* min and max are {rank, is_set}: going upwards clears the rank first. An update between the two leaves a rank that is not
  * set, which is no value; the other way round it would leave a set rank of 0, which is a wrong one. */
 static void zero_scalar(struct session *s, const struct map *m, bool keep_set)
