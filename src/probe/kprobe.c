@@ -612,28 +612,18 @@ static int attach_perf_at(struct attach_ctx *ctx, const struct unit *u, u32 i, u
 	return err;
 }
 
-struct namesakes {
-	const struct site *site;
-	vec(u64) addrs;
-};
-
-static bool take_namesake(void *arg, const struct ksym *sym, char type)
-{
-	struct namesakes *n = arg;
-	const char *module = n->site->target;
-
-	if (kallsyms_is_text(type) && sym->addr && str_eq(sym->name, n->site->func) &&
-	    (!module || str_eq(module, sym->module ? sym->module : "vmlinux")))
-		vec_push(&n->addrs, sym->addr);
-	return true;
-}
-
 /* The kernel has refused the name of a function because several have it: asks where they are. An offset is not the same place in all of them. */
-static void find_namesakes(const struct site *s, struct namesakes *n)
+static struct places find_namesakes(struct compile *c, const struct site *s)
 {
-	*n = (struct namesakes){ .site = s };
-	if (!s->off)
-		kallsyms_each(take_namesake, n);
+	struct functions f = { .arena = c->arena, .has_modules = s->target };
+	struct places p = {};
+
+	if (!s->off) {
+		smap_put(&f.named, name_of(c, s), &p);
+		kallsyms_each(take_address, &f);
+		smap_release(&f.named);
+	}
+	return p;
 }
 
 static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd)
@@ -642,14 +632,13 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int 
 	bool by_addr = !s->func || kind_of(s) == SITE_SHARED;
 	int err = attach_perf_at(ctx, u, i, by_addr ? s->addr : 0, prog_fd);
 	u32 before = ctx->fds.cnt;
-	struct namesakes n;
+	struct places p;
 
 	if (err != -EADDRNOTAVAIL || by_addr)
 		return err;
-	find_namesakes(s, &n);
-	for (u32 k = 0; k < n.addrs.cnt && (!k || !err); k++)
-		err = attach_perf_at(ctx, u, i, n.addrs.at[k], prog_fd);
-	vec_free(&n.addrs);
+	p = find_namesakes(ctx->c, s);
+	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
+		err = attach_perf_at(ctx, u, i, p.addrs.at[k], prog_fd);
 	if (err)
 		probe_undo(ctx, before);
 	return err;
@@ -699,7 +688,7 @@ static int add_address(const struct unit *u, const char *event, u64 addr)
 static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 i, const char *event)
 {
 	const struct site *s = unit_site(ctx, u, i);
-	struct namesakes n;
+	struct places p;
 	char *name;
 	int err;
 
@@ -710,10 +699,9 @@ static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 
 	free(name);
 	if (err != -EADDRNOTAVAIL)
 		return err;
-	find_namesakes(s, &n);
-	for (u32 k = 0; k < n.addrs.cnt && (!k || !err); k++)
-		err = add_address(u, event, n.addrs.at[k]);
-	vec_free(&n.addrs);
+	p = find_namesakes(ctx->c, s);
+	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
+		err = add_address(u, event, p.addrs.at[k]);
 	return err;
 }
 
