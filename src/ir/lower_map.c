@@ -33,9 +33,9 @@ struct mem lower_map_key(struct lower *l, struct expr *e)
 	return key;
 }
 
-static vreg lookup_in(struct lower *l, u32 image_map, struct mem key)
+static vreg lookup_in(struct lower *l, const struct map *m, struct mem key)
 {
-	vreg map = ir_map(&l->b, image_map);
+	vreg map = ir_map(&l->b, m->image_map);
 
 	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
 }
@@ -49,7 +49,7 @@ vreg lower_map_find(struct lower *l, struct expr *e)
 	vreg p;
 
 	if (!m->slots.cnt)
-		return lookup_in(l, m->image_map, lower_map_key(l, e));
+		return lookup_in(l, m, lower_map_key(l, e));
 	p = ir_vreg(l->b.f);
 	hit = ir_block_new(l->b.f);
 	none = ir_block_new(l->b.f);
@@ -59,7 +59,7 @@ vreg lower_map_find(struct lower *l, struct expr *e)
 	mark = lower_mark(l);
 	lower_slot_look(l, &s, hit, none, other);
 	ir_place(&l->b, other);
-	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, m->image_map, lower_slot_key(l, &s))));
+	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, m, lower_slot_key(l, &s))));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, none);
 	ir_mov_to(&l->b, p, opnd_imm(0));
@@ -115,12 +115,12 @@ static void forget_values(struct lower *l, const struct map *m)
 			k->what = NULL;
 }
 
-static vreg update_in(struct lower *l, u32 image_map, struct mem key, struct mem val, u64 flags)
+static vreg update_in(struct lower *l, const struct map *m, struct mem key, struct mem val)
 {
-	vreg map = ir_map(&l->b, image_map);
+	vreg map = ir_map(&l->b, m->image_map);
 
 	return ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
-			  opnd_imm(flags));
+			  opnd_imm(BPF_ANY));
 }
 
 static void count_lost(struct lower *l, const struct map *m)
@@ -211,7 +211,7 @@ static vreg read_shared(struct lower *l, const struct map *m, struct mem key)
 
 	ir_mov_to(&l->b, acc, opnd_imm(0));
 	ir_mov_to(&l->b, acc2, opnd_imm(0));
-	p = lookup_in(l, m->image_map, key);
+	p = lookup_in(l, m, key);
 	mark = lower_mark(l);
 	ir_br(&l->b, C_EQ, p, opnd_imm(0), done, found);
 	ir_place(&l->b, found);
@@ -280,7 +280,7 @@ static vreg read_slot(struct lower *l, struct expr *e, vreg d, u32 *mark, struct
 	ir_mov_to(&l->b, d, opnd_reg(lower_load(l, lower_slot_value(&s), m->val)));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, other);
-	return lookup_in(l, m->image_map, lower_slot_key(l, &s));
+	return lookup_in(l, m, lower_slot_key(l, &s));
 }
 
 struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst)
@@ -311,7 +311,7 @@ struct val lower_map_read(struct lower *l, struct expr *e, const struct mem *dst
 	if (m->slots.cnt) {
 		p = read_slot(l, e, d, &mark, missing, done);
 	} else {
-		p = lookup_in(l, m->image_map, lower_map_key(l, e));
+		p = lookup_in(l, m, lower_map_key(l, e));
 		mark = lower_mark(l);
 	}
 	ir_br(&l->b, C_EQ, p, opnd_imm(0), missing, found);
@@ -349,32 +349,37 @@ static void check_full(struct lower *l, const struct map *m, vreg err)
 	ir_place(&l->b, done);
 }
 
-/* The address of the element with this key, in *p. A missing one is inserted, zeroed, unless another CPU is faster, and looked up again: nobody
- * removes what was just inserted (and if somebody does, the update may go the way of the element). What does not fit goes to the map's spill
- * slot, where it is counted. The code goes on with *p set. */
-static void find_or_insert_in(struct lower *l, const struct map *m, u32 image_map, struct mem key, vreg p)
+/* *p = the address of the element with this key. Goes to found, or to missing. */
+static void look_for(struct lower *l, vreg map, vreg key, vreg p, struct ir_block *found, struct ir_block *missing)
 {
-	struct ir_block *look = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *full = ir_block_new(l->b.f),
-			*found = ir_block_new(l->b.f);
-	vreg is_inserted = ir_vreg(l->b.f);
-	struct mem zeroes;
-	u32 mark = lower_mark(l);
-
-	ir_mov_to(&l->b, is_inserted, opnd_imm(0));
-	ir_jmp(&l->b, look);
-	ir_place(&l->b, look);
-	ir_mov_to(&l->b, p, opnd_reg(lookup_in(l, image_map, key)));
+	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(key))));
 	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
-	ir_place(&l->b, missing);
-	ir_br(&l->b, C_EQ, is_inserted, opnd_imm(0), insert, full);
-	ir_place(&l->b, insert);
-	zeroes = (struct mem){ .base = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size)) };
-	update_in(l, image_map, key, zeroes, BPF_NOEXIST);
-	ir_mov_to(&l->b, is_inserted, opnd_imm(1));
-	ir_jmp(&l->b, look);
+}
+
+/* A missing element is inserted, zeroed, unless another CPU is faster, and looked up again: nobody removes what was just inserted (and if somebody does, the
+ * update may go the way of the element). What does not fit goes to the map's spill slot, where it is counted. */
+static void insert_missing(struct lower *l, const struct map *m, vreg map, vreg key, vreg p, struct ir_block *found)
+{
+	struct ir_block *full = ir_block_new(l->b.f);
+	vreg zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size));
+
+	ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(key), opnd_reg(zeroes), opnd_imm(BPF_NOEXIST));
+	look_for(l, map, key, p, found, full);
 	ir_place(&l->b, full);
 	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, m->spill_off)));
 	ir_jmp(&l->b, found);
+}
+
+/* The address of the element with this key, in *p: that of a new one, if need be. The code goes on with *p set. */
+static void find_or_insert_in(struct lower *l, const struct map *m, struct mem key, vreg p)
+{
+	struct ir_block *missing = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
+	vreg map = ir_map(&l->b, m->image_map), at = lower_addr(l, key);
+	u32 mark = lower_mark(l);
+
+	look_for(l, map, at, p, found, missing);
+	ir_place(&l->b, missing);
+	insert_missing(l, m, map, at, p, found);
 	ir_place(&l->b, found);
 	lower_forget(l, mark);
 }
@@ -383,29 +388,19 @@ static void find_or_insert_in(struct lower *l, const struct map *m, u32 image_ma
  * register there: the kernel calls what works on the map through a pointer then, and a key is new only once. */
 static void find_or_insert_stack(struct lower *l, const struct map *m, struct mem key, vreg p)
 {
-	struct ir_block *few = ir_block_new(l->b.f), *many = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *full = ir_block_new(l->b.f),
-			*found = ir_block_new(l->b.f);
-	struct opnd at = opnd_reg(lower_addr(l, key));
-	vreg map = ir_vreg(l->b.f), zeroes;
+	struct ir_block *few = ir_block_new(l->b.f), *many = ir_block_new(l->b.f), *missing = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
+	vreg map = ir_vreg(l->b.f), at = lower_addr(l, key);
 	u32 mark = lower_mark(l);
 
 	ir_br(&l->b, C_ULE, lower_frames(l, (struct mem){ key.base, key.off + m->short_cnt_off }), opnd_imm(m->short_max), few, many);
 	ir_place(&l->b, few);
 	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, m->short_map)));
-	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+	look_for(l, map, at, p, found, missing);
 	ir_place(&l->b, many);
 	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, m->image_map)));
-	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+	look_for(l, map, at, p, found, missing);
 	ir_place(&l->b, missing);
-	zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size));
-	ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), at, opnd_reg(zeroes), opnd_imm(BPF_NOEXIST));
-	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), at)));
-	ir_br(&l->b, C_NE, p, opnd_imm(0), found, full);
-	ir_place(&l->b, full);
-	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, m->spill_off)));
-	ir_jmp(&l->b, found);
+	insert_missing(l, m, map, at, p, found);
 	ir_place(&l->b, found);
 	lower_forget(l, mark);
 }
@@ -416,7 +411,7 @@ static void find_or_insert(struct lower *l, const struct map *m, struct mem key,
 	if (m->short_map)
 		find_or_insert_stack(l, m, key, p);
 	else
-		find_or_insert_in(l, m, m->image_map, key, p);
+		find_or_insert_in(l, m, key, p);
 }
 
 /* MAP_SITES_PERCPU: nothing to look up. */
@@ -455,7 +450,7 @@ static void find_or_insert_behind(struct lower *l, const struct map *m, const st
 
 	lower_slot_claim(l, s, mine, other);
 	ir_place(&l->b, other);
-	find_or_insert_in(l, m, m->image_map, lower_slot_key(l, s), p);
+	find_or_insert_in(l, m, lower_slot_key(l, s), p);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, mine);
 	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(s))));
@@ -519,7 +514,7 @@ static void assign_to_slot(struct lower *l, struct expr *target, struct expr *va
 	key = lower_slot_key(l, &s);
 	val = lower_temp(l, m->val->size, 8);
 	ir_store(&l->b, val.base, val.off, m->val->size, opnd_reg(v));
-	check_full(l, m, update_in(l, m->image_map, key, val, BPF_ANY));
+	check_full(l, m, update_in(l, m, key, val));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, mine);
 	lower_slot_fill(l, &s, v);
@@ -551,7 +546,7 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value)
 	lower_store(l, value, m->val, val);
 	key = lower_map_key(l, target);
 	forget_values(l, m);
-	check_full(l, m, update_in(l, m->image_map, key, val, BPF_ANY));
+	check_full(l, m, update_in(l, m, key, val));
 }
 
 vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old)
