@@ -5,6 +5,7 @@
 #include "bpf/backend.h"
 #include "fn/fn.h"
 #include "ir/lower.h"
+#include "kern/feature.h"
 #include "kern/uapi.h"
 #include "probe/provider.h"
 
@@ -38,17 +39,23 @@ static void note_changes_in_place(const struct expr *e)
 		of->map.map->element_uses++;
 }
 
+struct user {
+	const struct compile *c;
+	const struct unit *unit;
+};
+
 static void look_for_uses(struct expr *e, void *arg)
 {
 	const struct expr *first = e->kind == E_CALL && e->call.arg_cnt ? e->call.args[0] : NULL;
-	const struct unit *u = arg;
+	const struct user *u = arg;
 	struct map *m;
 	u32 flags;
 
 	if (e->kind == E_MAP && e->map.map) {
-		bool is_sum = e->map.is_updated || e->map.is_added;
+		bool is_sum = e->map.is_updated || e->map.is_added, is_busy = is_sum && !unit_is_rare(u->unit);
 
-		e->map.map->is_busy |= is_sum && !unit_is_rare(u);
+		e->map.map->is_busy |= is_busy;
+		e->map.map->is_by_stack |= is_busy && e->map.key && fn_stack_has_id(u->c, u->unit, expr_last_of_key(e->map.key));
 		e->map.map->other_uses += !is_sum;
 		e->map.map->element_uses += e->map.is_changed || !e->map.key;
 	}
@@ -70,9 +77,11 @@ static void look_for_uses(struct expr *e, void *arg)
 static void count_uses(struct compile *c)
 {
 	vec_for(u, &c->units) {
+		struct user user = { c, *u };
+
 		if ((*u)->pred)
-			expr_walk((*u)->pred, look_for_uses, *u);
-		block_walk((*u)->body, look_for_uses, *u);
+			expr_walk((*u)->pred, look_for_uses, &user);
+		block_walk((*u)->body, look_for_uses, &user);
 	}
 }
 
@@ -106,22 +115,52 @@ static bool may_be_shared(const struct map *m)
 	return m->is_churned && !m->element_uses && slot_key_is_small(m->key) && type_is_scalar(m->val) && m->val->kind != T_BOOL;
 }
 
+/* The stack that a key ends in, with its offset; NULL: none. */
+static const struct type *last_stack(const struct type *key, u32 *off)
+{
+	const struct member *last = key->kind == T_TUPLE && key->member_cnt ? &key->members[key->member_cnt - 1] : NULL;
+	const struct type *t = last ? last->type : key;
+
+	*off = last ? last->off : 0;
+	return type_is_stack(t) && *off + t->size == key->size ? t : NULL;
+}
+
+/* Whether the kernel's number can stand for the stack that a key ends in, see ir/lower_stackid.c. *head: bytes of the key before the frames. */
+static bool has_stack_ids(const struct compile *c, const struct map *m, u32 *head)
+{
+	u32 off;
+	const struct type *t = last_stack(m->key, &off);
+
+	if (!t || !m->is_by_stack || t->cnt > STACK_ID_FRAMES || !type_is_agg(m->val) || !target_has(c, KF_STACK_IDS))
+		return false;
+	*head = off + type_stack_head(t);
+	return true;
+}
+
 /* Slots in front of the hash map, see ir/lower_slots.c. They come on top of the map's limit, so they have to be few beside it. */
 static void lay_out_slots(const struct compile *c, struct map *m, u32 *shared, u32 *cpu)
 {
-	enum { CPU_BYTES = 16 << 10, ALL_CPUS_BYTES = 512 << 10, SHARED_BYTES = 64 << 10, LEAST = 16, SHARE = 16 };
-	struct map_slots s = { .is_percpu = may_be_summed(m) };
+	enum { CPU_BYTES = 16 << 10, ALL_CPUS_BYTES = 512 << 10, SHARED_BYTES = 64 << 10, LEAST = 16, SHARE = 16, STACKS_TIMES = 4, STACK_IDS = 2048 };
+	struct map_slots s = { .is_percpu = may_be_summed(m), .key_sz = m->key->size };
 	u32 bytes = s.is_percpu ? MIN(CPU_BYTES, ALL_CPUS_BYTES / c->image->data.cpu_cnt) : SHARED_BYTES;
+	bool has_ids;
 
-	if ((!s.is_percpu && !may_be_shared(m)) || m->decl || m->key->size > SLOT_KEY_MAX)
+	if ((!s.is_percpu && !may_be_shared(m)) || m->decl)
 		return;
-	s.val_off = 8 + (slot_key_is_small(m->key) ? 0 : ALIGN_UP(m->key->size, 8));
+	has_ids = s.is_percpu && has_stack_ids(c, m, &s.key_sz);
+	if (has_ids)
+		bytes *= STACKS_TIMES; /* where a slot is taken, the kernel has walked over the stack in vain */
+	if (s.key_sz > SLOT_KEY_MAX)
+		return;
+	s.val_off = 8 + (slot_key_is_small(m->key) ? 0 : ALIGN_UP(s.key_sz, 8));
 	s.size = s.val_off + ALIGN_UP(m->val->size, 8);
 	s.cnt = pow2_up(bytes / s.size / 2 + 1);
 	if (s.cnt < LEAST || s.cnt > m->max_entries / SHARE)
 		return;
 	s.off = take(s.is_percpu ? cpu : shared, s.cnt * s.size, 64);
 	m->slots = s;
+	if (has_ids)
+		m->stack_ids = (struct map_stack_ids){ .cnt = STACK_IDS, .off = take(shared, sizeof(struct stack_ids_head) + STACK_IDS, 64) };
 }
 
 static void lay_out_map(struct compile *c, struct map *m, u32 *shared, u32 *cpu)
@@ -171,16 +210,6 @@ static bool is_preallocated(const struct map *m)
 	return ((m->is_churned && !m->slots.cnt) || m->is_hurried) && m->storage == MAP_HASH && m->max_entries * size <= BYTES_MAX;
 }
 
-/* The stack that a key ends in, with its offset; NULL: none. */
-static const struct type *last_stack(const struct type *key, u32 *off)
-{
-	const struct member *last = key->kind == T_TUPLE && key->member_cnt ? &key->members[key->member_cnt - 1] : NULL;
-	const struct type *t = last ? last->type : key;
-
-	*off = last ? last->off : 0;
-	return type_is_stack(t) && *off + t->size == key->size ? t : NULL;
-}
-
 /* The kernel hashes and compares whole keys, and a stack that has room for 127 frames is a kilobyte, most of it zeroes. An aggregation by stack, of which nothing
  * but updates and user space knows, has a second hash map for stacks of few frames: its key is the start of the other's. */
 static void add_short_map(struct compile *c, struct map *m, struct image_map like)
@@ -196,6 +225,18 @@ static void add_short_map(struct compile *c, struct map *m, struct image_map lik
 	m->short_max = FEW_FRAMES;
 	like.key_sz = off + type_stack_head(t) + (FEW_FRAMES << type_frame_shift(t));
 	avec_push(c->arena, &c->image->maps, like);
+}
+
+static void add_stack_ids(struct compile *c, struct map *m)
+{
+	u32 off;
+
+	if (!m->stack_ids.cnt)
+		return;
+	m->stack_ids.image_map = c->image->maps.cnt;
+	avec_push(c->arena, &c->image->maps, (struct image_map){
+		.name = "sonde_stacks", .type = BPF_MAP_TYPE_STACK_TRACE, .key_sz = 4, .value_sz = last_stack(m->key, &off)->cnt * 8,
+		.max_entries = m->stack_ids.cnt });
 }
 
 /* "@start" is "start" to the kernel's tools; names have at most 15 letters. */
@@ -240,6 +281,7 @@ static void lay_out_maps(struct compile *c)
 		m->image_map = img->maps.cnt;
 		avec_push(c->arena, &img->maps, hash);
 		add_short_map(c, m, hash);
+		add_stack_ids(c, m);
 	}
 }
 

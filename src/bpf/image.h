@@ -79,6 +79,14 @@ static inline bool slot_key_is_small(const struct type *key)
 	return (key->kind == T_INT || key->kind == T_ENUM) && key->size <= 4;
 }
 
+/* What is known of the numbers of stacks: this, then a byte for each. Programs mark those that they see, user space those that it knows. */
+struct stack_ids_head {
+	u64 refusal; /* 0, or STACK_IDS_REFUSED while programs are not to ask for numbers */
+};
+enum { STACK_ID_FRAMES = 127 }; /* of a stack that can have a number: the kernel's own limit, unless it was changed */
+enum stack_id_state { STACK_ID_NEW, STACK_ID_SEEN, STACK_ID_KNOWN };
+#define STACK_IDS_REFUSED (1ull << 63) /* a flag that the kernel's function does not know: it returns at once */
+
 struct line_info {
 	u32 insn;
 	struct span span;

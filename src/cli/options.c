@@ -137,7 +137,7 @@ static enum option_id by_letter(int got)
 /* Names of features that can be switched off: other ways are there for what they do. */
 static bool take_features(const char *text, u64 *bits)
 {
-	static const enum kern_feature known[] = { KF_KPROBE_MULTI, KF_KPROBE_SESSION, KF_UPROBE_MULTI, KF_UPROBE_SESSION, KF_RCU_EXPEDITED };
+	static const enum kern_feature known[] = { KF_KPROBE_MULTI, KF_KPROBE_SESSION, KF_UPROBE_MULTI, KF_UPROBE_SESSION, KF_RCU_EXPEDITED, KF_STACK_IDS };
 
 	while (*text) {
 		size_t n = strcspn(text, ",");
@@ -147,7 +147,7 @@ static bool take_features(const char *text, u64 *bits)
 			if (strlen(kern_feature_name(known[i])) == n && !strncasecmp(kern_feature_name(known[i]), text, n))
 				found = 1ull << known[i];
 		if (!found) {
-			fprintf(stderr, "ERROR: --no-feature takes kprobe_multi, kprobe_session, uprobe_multi, uprobe_session and rcu_expedited, not '%.*s'\n", (int)n, text);
+			fprintf(stderr, "ERROR: --no-feature takes kprobe_multi, kprobe_session, uprobe_multi, uprobe_session, rcu_expedited and stack_ids, not '%.*s'\n", (int)n, text);
 			return false;
 		}
 		*bits |= found;

@@ -18,6 +18,7 @@ struct mem;
 struct rec;
 struct session;
 struct type;
+struct unit;
 struct val;
 
 enum fn_flags {
@@ -72,6 +73,9 @@ struct fn {
 const struct fn *fn_find(const char *name, u32 *suffix);
 /* What the probe at the entry of a function calls whose argument is to be watched (probe/watch.h). It is no name of the language. */
 extern const struct fn fn_watch_arg;
+
+/* Whether this is a stack that the kernel has a number for, see ir/lower_stackid.c. */
+bool fn_stack_has_id(const struct compile *c, const struct unit *u, const struct expr *e);
 
 /* All rows, family by family: i = 0…; NULL past the last. */
 const struct fn *fn_at(u32 i);

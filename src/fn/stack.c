@@ -179,6 +179,24 @@ static void take_at_entry(struct lower *l, const struct walk *w)
 	lower_forget(l, mark);
 }
 
+/* An address that is inserted would have no build id. */
+static bool is_at_entry(const struct compile *c, const struct unit *u, const struct type *t)
+{
+	const struct provider *p = u->provider;
+
+	return t->kind == T_USTACK && t->stack_mode != STACK_BUILD_ID && t->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(c, u);
+}
+
+static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst);
+
+/* (A loop's body is a function of its own, whose frame would be on the stack.) */
+bool fn_stack_has_id(const struct compile *c, const struct unit *u, const struct expr *e)
+{
+	if (u->has_loop || u->provider->flags & PROV_SAMPLES)
+		return false;
+	return e->kind == E_CALL && e->call.fn && e->call.fn->lower == lower_stack && e->type->stack_mode != STACK_BUILD_ID && !is_at_entry(c, u, e->type);
+}
+
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	bool is_user = e->type->kind == T_USTACK, has_ids = e->type->stack_mode == STACK_BUILD_ID;
@@ -205,10 +223,14 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	w.to = lower_addr(l, m);
 	if (is_user)
 		ir_store(&l->b, w.to, 0, 8, opnd_reg(lower_pid(l)));
+	if (l->stack_id && l->stack_id->of == e && dst && fn_stack_has_id(l->c, l->unit, e)) {
+		l->stack_id->at = m;
+		l->stack_id->r = lower_stack_id(l, w.flags);
+		return v;
+	}
 	if (has_ids)
 		w.flags |= BPF_F_USER_BUILD_ID;
-	/* An address that is inserted would have no build id. */
-	if (is_user && !has_ids && e->type->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(l->c, l->unit)) {
+	if (is_at_entry(l->c, l->unit, e->type)) {
 		take_at_entry(l, &w);
 	} else {
 		take(l, &w, 0);

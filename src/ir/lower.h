@@ -15,6 +15,7 @@
 #include "lang/compile.h"
 
 struct rec;
+struct stack_id;
 
 /* Some bytes: at register base + off. */
 struct mem {
@@ -103,6 +104,7 @@ struct lower {
 	u32 tail_at;     /* bytes of the record before it, if the record ends with the value. A length that is computed may count them, too (val.len_plus) */
 	vec(struct pin { const struct expr *e; struct val v; }) pins;
 	vec(struct lower_walk *) walks; /* ir/lower_unwind.c */
+	struct stack_id *stack_id; /* the number that is wanted instead of a stack's frames; NULL: none */
 };
 
 /* Expressions. */
@@ -214,6 +216,7 @@ struct slot {
 	struct mem key; /* in memory; small keys are not, as the mark tells them */
 };
 struct slot lower_slot(struct lower *l, struct expr *e);
+struct slot lower_slot_by(struct lower *l, const struct map *m, struct mem key); /* of a key that is not small */
 struct mem lower_slot_key(struct lower *l, const struct slot *s); /* as the hash map wants it */
 struct mem lower_slot_value(const struct slot *s);
 /* Goes to `mine` if the slot belongs to the key, now if not before, and to `other` if it belongs to another one. */
@@ -224,6 +227,22 @@ void lower_slot_look(struct lower *l, const struct slot *s, struct ir_block *hit
 void lower_slot_fill(struct lower *l, const struct slot *s, vreg value);
 void lower_slot_empty(struct lower *l, const struct slot *s);
 vreg lower_slot_empty_once(struct lower *l, const struct slot *s); /* 1 if it was this run that did it, else 0 */
+
+/* The kernel's number for the stack that the key of an update ends in (ir/lower_stackid.c). */
+struct stack_id {
+	const struct map *map;
+	struct expr *of; /* the stack */
+	vreg r;          /* its number, or more than any; 0: it cannot be asked for, and the frames are in the key */
+	struct mem at;   /* where in the key the stack is */
+};
+/* The key of an update; of its last part only what precedes the frames, if id->r is set then. */
+struct mem lower_key_by_stack_id(struct lower *l, struct expr *target, struct stack_id *id);
+/* For the function that gives the stack lower.stack_id->of: asks for the number. */
+vreg lower_stack_id(struct lower *l, u64 flags);
+/* Goes to `mine`, with the key's slot in *s, or to `other`. */
+void lower_stack_id_claim(struct lower *l, struct mem key, const struct stack_id *id, struct slot *s, struct ir_block *mine, struct ir_block *other);
+/* Takes the frames after all: the key is whole then. */
+void lower_stack_id_frames(struct lower *l, const struct stack_id *id);
 
 /* Strings. */
 /* What numbers mean: text() of those below cnt, `other` of all others and where it gives NULL. */

@@ -458,11 +458,32 @@ static void find_or_insert_behind(struct lower *l, const struct map *m, const st
 	ir_place(&l->b, done);
 }
 
+/* The same where the kernel's number can stand for the stack in the key. */
+static void find_or_insert_by_stack_id(struct lower *l, const struct map *m, struct mem key, const struct stack_id *id, vreg p)
+{
+	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	u32 mark = lower_mark(l);
+	struct slot s;
+
+	lower_stack_id_claim(l, key, id, &s, mine, other);
+	ir_place(&l->b, other);
+	lower_stack_id_frames(l, id);
+	find_or_insert(l, m, key, p);
+	lower_forget(l, mark);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, mine);
+	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(&s))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
 /* Aggregations: the element is updated in place. */
 static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 {
 	const struct map *m = target->map.map;
+	bool has_slot = uses_slot(l, m), is_by_stack = has_slot && m->stack_ids.cnt;
 	vreg p = ir_vreg(l->b.f);
+	struct stack_id id = {};
 	struct mem key = {};
 	struct slot s;
 	u32 mark;
@@ -477,14 +498,18 @@ static void update_agg(struct lower *l, struct expr *target, struct expr *call)
 		update_of_site(l, m, target->map.key, call);
 		return;
 	}
-	if (uses_slot(l, m))
+	if (is_by_stack)
+		key = lower_key_by_stack_id(l, target, &id);
+	else if (has_slot)
 		s = lower_slot(l, target);
 	else
 		key = lower_map_key(l, target);
 	/* Arguments are evaluated before: they may call helpers, and the less that happens with the element in hand the better. */
 	for (u32 i = 0; i < call->call.arg_cnt; i++)
 		lower_pin(l, call->call.args[i]);
-	if (uses_slot(l, m))
+	if (id.r)
+		find_or_insert_by_stack_id(l, m, key, &id, p);
+	else if (has_slot && !is_by_stack)
 		find_or_insert_behind(l, m, &s, p);
 	else
 		find_or_insert(l, m, key, p);

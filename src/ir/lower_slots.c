@@ -35,7 +35,7 @@ struct words {
 /* By the largest accesses that its size allows: a last part of 3 bytes is two of them. */
 static void load_words(struct lower *l, const struct slot *s, struct words *w)
 {
-	u32 size = s->map->key->size, n;
+	u32 size = s->map->slots.key_sz, n;
 
 	*w = (struct words){};
 	for (u32 off = 0; off < size; off += n) {
@@ -100,15 +100,19 @@ static struct slot slot_of_small(struct lower *l, struct expr *e)
 
 struct slot lower_slot(struct lower *l, struct expr *e)
 {
-	struct slot s = { .map = e->map.map };
+	if (slot_key_is_small(e->map.map->key))
+		return slot_of_small(l, e);
+	return lower_slot_by(l, e->map.map, lower_map_key(l, e));
+}
+
+struct slot lower_slot_by(struct lower *l, const struct map *m, struct mem key)
+{
+	struct slot s = { .map = m, .key = key };
 	struct words w;
 
-	if (slot_key_is_small(s.map->key))
-		return slot_of_small(l, e);
-	s.key = lower_map_key(l, e);
-	table(l, s.map);
+	table(l, m);
 	load_words(l, &s, &w);
-	s.at = choose(l, s.map, w.at, w.cnt);
+	s.at = choose(l, m, w.at, w.cnt);
 	return s;
 }
 

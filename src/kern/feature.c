@@ -125,6 +125,18 @@ static bool raw_tp_is_exact(void)
 	return !release_is_at_least(7, 0) || (!uname(&u) && !strstr(u.version, "PREEMPT"));
 }
 
+/* A table of stacks that are as deep as they can be. */
+static bool has_stack_ids(void)
+{
+	struct bpf_map_create_attr a = { .map_type = BPF_MAP_TYPE_STACK_TRACE, .key_size = 4, .value_size = 8 * STACK_ID_FRAMES, .max_entries = 1 };
+	int fd = kern_map_create(&a);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 static bool probe(enum kern_feature f)
 {
 	switch (f) {
@@ -165,6 +177,8 @@ static bool probe(enum kern_feature f)
 		return release_is_at_least(6, 7);
 	case KF_RCU_EXPEDITED:
 		return !access("/sys/kernel/rcu_expedited", W_OK);
+	case KF_STACK_IDS:
+		return has_stack_ids();
 	case KF_CNT:
 		break;
 	}

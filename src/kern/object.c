@@ -10,6 +10,7 @@
 #include "bpf/btfgen.h"
 #include "kern/join.h"
 #include "kern/machine.h"
+#include "kern/rcu.h"
 #include "kern/ring.h"
 #include "kern/sys.h"
 #include "kern/vlog.h"
@@ -31,6 +32,8 @@ struct kobject {
 	int btf_fd, epoll_fd;
 	struct ring data, ctrl;
 	bool has_data, has_ctrl;
+	struct rcu_waiter waiter;
+	bool has_waiter;
 };
 
 /* What loading needs to know besides the object. */
@@ -558,6 +561,8 @@ static void op_free(struct object *base)
 	}
 	close_fd(o->epoll_fd);
 	close_fd(o->btf_fd);
+	if (o->has_waiter)
+		rcu_waiter_close(&o->waiter);
 	free(o->maps);
 	free(o->progs);
 	free(o);
@@ -576,6 +581,15 @@ static u64 op_prog_missed(struct object *base, u32 prog)
 	return kern_obj_info(kern_object_prog_fd(base, prog), &info, &len) ? 0 : info.recursion_misses;
 }
 
+static int op_quiesce(struct object *base)
+{
+	struct kobject *o = (struct kobject *)base;
+	int err = o->has_waiter ? 0 : rcu_waiter_open(&o->waiter);
+
+	o->has_waiter |= !err;
+	return err ? err : rcu_wait(&o->waiter);
+}
+
 static const struct object_ops kern_ops = {
 	.name = "kernel",
 	.prog_run = op_prog_run,
@@ -590,6 +604,7 @@ static const struct object_ops kern_ops = {
 	.free = op_free,
 	.prog_fd = op_prog_fd,
 	.prog_missed = op_prog_missed,
+	.quiesce = op_quiesce,
 };
 
 /* ---- loading ---- */

@@ -87,7 +87,15 @@ struct map_slots {
 	u32 size;    /* bytes of one: a mark, the key if it is not in the mark, the value */
 	bool is_percpu; /* a table for each CPU: values of one key are added up. Else one that all share */
 	u32 off;     /* where they are: in each CPU's part of the data map, or in the shared part */
+	u32 key_sz;  /* bytes of the key: those before the frames where it ends in a stack that has a number */
 	u32 val_off; /* of the value, in a slot */
+};
+
+/* Numbers that the kernel gives to the stacks that a map's keys end in, see ir/lower_stackid.c. */
+struct map_stack_ids {
+	u32 cnt;       /* numbers below this, a power of two; 0: stacks have none */
+	u32 image_map; /* the kernel's table of stacks */
+	u32 off;       /* of struct stack_ids_head, in the shared part of the data map */
 };
 
 /* Names are found by lists of those with the same hash: scripts that programs write have thousands. */
@@ -113,6 +121,7 @@ struct map {
 	u32 element_uses; /* that go to an element in place, or to all of them: neither of these, nor a value read, assigned or deleted by its key */
 	bool is_cleared;  /* all at once */
 	bool is_busy;     /* updated by a map function, or added to, where that may happen often */
+	bool is_by_stack; /* is_busy, by a key that ends in a stack that the kernel has a number for */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
 	bool key_sign_told, val_sign_told; /* that these mix int64 and uint64 was said */
 	bool is_hurried;  /* one run of a program may make more keys than the kernel has memory at hand for */
@@ -125,6 +134,7 @@ struct map {
 	u32 short_cnt_off; /* where in the key the number of frames is, … */
 	u32 short_max;     /* … up to which they are few */
 	struct map_slots slots; /* hash kinds */
+	struct map_stack_ids stack_ids; /* hash kinds with slots */
 	u32 data_off;   /* scalar kinds: offset in the shared part, or in each CPU's part */
 	u32 flag_off;   /* scalar kinds: offset in the shared part of the "was set" byte */
 	u32 lost_off;   /* hash kinds: offset in the shared part of the counter of assignments that did not fit … */
@@ -274,5 +284,10 @@ struct copy_hooks {
 /* Sets the hooks for all copies from now on, NULL for none; returns those before. */
 const struct copy_hooks *copy_set_hooks(const struct copy_hooks *hooks);
 /* Calls fn on e and everything below it. */
+/* The last part of a map's key: of (a, b), b. */
+static inline struct expr *expr_last_of_key(struct expr *key)
+{
+	return key->kind == E_TUPLE && key->tuple.cnt ? key->tuple.elems[key->tuple.cnt - 1] : key;
+}
 void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg);
 void block_walk(struct block *b, void (*fn)(struct expr *e, void *arg), void *arg);

@@ -380,7 +380,7 @@ const struct provider provider_software = {
 	.spec = "software:EVENT[:COUNT]",
 	.doc = "Runs after every COUNT events that the kernel counts: page-faults, context-switches, ….",
 	.example = "software:page-faults:1 { @[comm] = count(); }",
-	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL,
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_SAMPLES,
 	.ctx_struct = "bpf_perf_event_data",
 	.parse = parse,
 	.expand = expand,
@@ -396,7 +396,7 @@ const struct provider provider_hardware = {
 	.doc = "Runs after every COUNT events that the CPU counts. EVENT is cache-misses, cpu-cycles, …; a cache's, L1-dcache-load-misses, …; rNNN, a number from the "
 	       "processor's manual; or PMU/NAME/ or PMU/TERM=VALUE,…/ with what /sys/bus/event_source/devices has (in quotes if there is a comma).",
 	.example = "hardware:cache-misses:1000000 { @[comm] = count(); }",
-	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL,
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_SAMPLES,
 	.ctx_struct = "bpf_perf_event_data",
 	.parse = parse,
 	.expand = expand,

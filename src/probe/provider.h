@@ -37,6 +37,7 @@ enum provider_flags {
 	PROV_TEST = 1 << 17,      /* … with --test */
 	PROV_BENCH = 1 << 18,     /* … with --bench */
 	PROV_RARE = 1 << 23,      /* runs once, or at a pace that somebody set: what it sends does not come in thousands */
+	PROV_SAMPLES = 1 << 24,   /* runs as often as a clock or a counter is full: what a run costs matters less than what it takes to begin */
 	PROV_BTF_NULL = 1 << 20,  /* known pointers (struct mem) may be NULL, and the verifier wants that to be tested */
 	PROV_ITER = 1 << 21,      /* the session makes it run, by reading attach_ctx.iters, and is done then */
 	PROV_TYPED = 1 << 22,     /* the program's type is TRACING: pointers of known type, and the helpers that take them */

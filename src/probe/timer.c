@@ -200,7 +200,7 @@ const struct provider provider_profile = {
 	.spec = "profile:hz|s|ms|us:COUNT or profile:DURATION",
 	.doc = "Runs at a steady rate on every CPU (with -p: while the process runs).",
 	.example = "profile:hz:99 { @[comm] = count(); }",
-	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
+	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT | PROV_SAMPLES,
 	.ctx_struct = "bpf_perf_event_data",
 	.parse = parse,
 	.expand = expand,

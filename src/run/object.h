@@ -6,6 +6,7 @@
 #include "bpf/image.h"
 
 struct object;
+struct stack_ids;
 
 /* Everything in a hash map at one moment. Per-CPU values: value_sz is rounded up to 8 and there is one for each of cpu_cnt
  * CPUs. */
@@ -48,11 +49,14 @@ struct object_ops {
 	u64 (*prog_missed)(struct object *o, u32 prog);
 	/* What providers attach. NULL: kern_object_prog_fd(). */
 	int (*prog_fd)(struct object *o, u32 prog);
+	/* Waits until each program that is running now has ended, but for those that may sleep. Any thread may call it. NULL: there is no way to. */
+	int (*quiesce)(struct object *o);
 };
 
 struct object {
 	const struct object_ops *ops;
 	const struct image *image;
+	struct stack_ids *stack_ids; /* run/stackids.h; NULL: none */
 };
 
 /* Creates the maps and loads the programs into the kernel. Trouble is reported in diag. NULL on failure. */

@@ -18,6 +18,7 @@
 #include "run/child.h"
 #include "run/loop.h"
 #include "run/mapread.h"
+#include "run/stackids.h"
 #include "run/suite.h"
 #include "run/symbols.h"
 #include "run/unwind.h"
@@ -443,6 +444,8 @@ static bool trace(struct run *r)
 		if (r->s.flushes)
 			out_flush(&r->s.out);
 	}
+	if (r->s.obj->stack_ids)
+		stack_ids_start(r->s.obj->stack_ids);
 	if (child && child_resume(child, &why)) {
 		fail(r, "%s", sbuf_str(&why));
 		sbuf_release(&why);
@@ -457,6 +460,7 @@ static bool trace(struct run *r)
 	loop.is_brief = !has_others(r) && (loop.pid_fd < 0 || (has_iter(r) && !child));
 	loop_run(&loop);
 	signals_stopping();
+	stack_ids_stop(r->s.obj->stack_ids);
 	detach_all(r);
 	session_drain(&r->s);
 	return true;
@@ -619,6 +623,7 @@ static int run(struct compile *c, struct object *obj, const struct session_opts 
 		symbols_naming(r.s.symbols, &r.s.out.naming);
 	}
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
+	obj->stack_ids = stack_ids_new(obj, c);
 	set_clocks(&r.s);
 	if (c->mode != RUN_TRACE)
 		ok = opts->dry_run || run_suite(&r);
@@ -641,6 +646,10 @@ out:
 		child_kill(opts->child);
 	if (!close_output(&r))
 		ok = false;
+	if (obj) {
+		stack_ids_free(obj->stack_ids);
+		obj->stack_ids = NULL;
+	}
 	if (own)
 		own->ops->free(own);
 	signals_end();

@@ -5,6 +5,7 @@
 
 #include "run/agg.h"
 #include "run/mapread.h"
+#include "run/stackids.h"
 
 /* The table of one CPU, or the one that all share. */
 struct tables {
@@ -41,6 +42,39 @@ static const u8 *key_of(const struct map *m, const u8 *slot, u32 *small)
 		return mark == SLOT_TAKEN ? slot + 8 : NULL;
 	*small = (u32)(mark - 1);
 	return mark > 0 ? (const u8 *)small : NULL;
+}
+
+/* How many frames a stack has is not known where the kernel's number stands for it, so no stack of the map ends with an address of 0. */
+static void trim_stack(const struct map *m, u8 *key)
+{
+	u8 *cnt_at = key + m->slots.key_sz - 8, *frames = key + m->slots.key_sz;
+	u64 cnt, frame;
+
+	memcpy(&cnt, cnt_at, 8);
+	for (; cnt; cnt--) {
+		memcpy(&frame, frames + 8 * (cnt - 1), 8);
+		if (frame)
+			break;
+	}
+	memcpy(cnt_at, &cnt, 8);
+}
+
+/* The key of the hash map, of one that ends in a stack's number. */
+static bool expand_stack(const struct object *obj, const struct map *m, const u8 *head, u8 *key)
+{
+	u32 head_sz = m->slots.key_sz;
+	u64 id, cnt = (m->key->size - head_sz) / 8;
+	const u64 *frames;
+
+	memcpy(&id, head + head_sz - 8, 8);
+	frames = stack_ids_frames(obj->stack_ids, m, id);
+	if (!frames)
+		return false;
+	memcpy(key, head, head_sz - 8);
+	memcpy(key + head_sz - 8, &cnt, 8);
+	memcpy(key + head_sz, frames, 8 * cnt);
+	trim_stack(m, key);
+	return true;
 }
 
 /* An aggregation has one as soon as something was added; a sum, which may be 0 all the same, is never cleared, see lay_out_slots(). */
@@ -104,8 +138,10 @@ static void add_entry(struct map_dump *d, const u8 *key, const u8 *value, u32 va
 }
 
 /* Entries of the tables, those of one key added up, go to the start of the dump. */
-static void gather(const struct map *m, const struct tables *t, const struct index *x, struct map_dump *d)
+static void gather(const struct object *obj, const struct map *m, const struct tables *t, const struct index *x, struct map_dump *d)
 {
+	u8 *whole = m->stack_ids.cnt ? xrealloc(NULL, m->key->size) : NULL;
+
 	for (u32 table = 0; table < t->cnt; table++)
 		for (u32 i = 0; i < m->slots.cnt; i++) {
 			const u8 *slot = slot_at(m, t, table, i), *value = slot + m->slots.val_off;
@@ -114,6 +150,11 @@ static void gather(const struct map *m, const struct tables *t, const struct ind
 
 			if (!key || !has_value(m, value))
 				continue;
+			if (whole) {
+				if (!expand_stack(obj, m, key, whole))
+					continue;
+				key = whole;
+			}
 			place = find(x, d, key);
 			if (*place) {
 				add_value(m->val, d->values + (size_t)(*place - 1) * d->stride, value);
@@ -122,6 +163,7 @@ static void gather(const struct map *m, const struct tables *t, const struct ind
 			add_entry(d, key, value, m->val->size);
 			*place = d->cnt;
 		}
+	free(whole);
 }
 
 int slots_read(struct object *obj, const struct map *m, struct map_dump *d)
@@ -134,18 +176,24 @@ int slots_read(struct object *obj, const struct map *m, struct map_dump *d)
 	if (!find_tables(obj, m, &t))
 		return -ENODATA;
 	most = t.cnt * m->slots.cnt;
-	x.mask = 2 * pow2_up(most) - 1;
+	x.mask = 2 * pow2_up(most + (m->stack_ids.cnt ? hash.cnt : 0)) - 1;
 	x.at = xzalloc(((size_t)x.mask + 1) * sizeof(*x.at));
 	d->cnt = 0;
 	d->keys = xrealloc(NULL, ((size_t)most + hash.cnt) * d->key_sz);
 	d->values = xrealloc(NULL, ((size_t)most + hash.cnt) * d->stride);
-	gather(m, &t, &x, d);
+	gather(obj, m, &t, &x, d);
 	for (u32 i = 0; i < hash.cnt; i++) {
-		const u8 *key = hash.keys + (size_t)i * hash.key_sz, *value = hash.values + (size_t)i * hash.stride;
-		u32 *place = m->slots.is_percpu ? find(&x, d, key) : NULL;
+		u8 *key = hash.keys + (size_t)i * hash.key_sz;
+		const u8 *value = hash.values + (size_t)i * hash.stride;
+		u32 *place;
 
+		if (m->stack_ids.cnt)
+			trim_stack(m, key);
+		place = m->slots.is_percpu ? find(&x, d, key) : NULL;
 		if (!place || !*place) {
 			add_entry(d, key, value, hash.stride);
+			if (m->stack_ids.cnt) /* what was trimmed may be there twice */
+				*place = d->cnt;
 			continue;
 		}
 		for (u32 cpu = 0; cpu < hash.cpu_cnt; cpu++)

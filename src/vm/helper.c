@@ -15,13 +15,13 @@ typedef u64 (*helper_fn)(struct vm_run *r, const u64 a[5]);
 
 /* ---- arguments ---- */
 
-enum map_kinds { MK_HASH = 1, MK_ARRAY = 2, MK_RING = 4, MK_PERCPU = 8 /* no others */ };
+enum map_kinds { MK_HASH = 1, MK_ARRAY = 2, MK_RING = 4, MK_PERCPU = 8 /* no others */, MK_STACKS = 16 };
 
 static struct vm_map *map_arg(struct vm_run *r, u64 v, u32 kinds)
 {
 	vec_for(at, &r->vm->maps) {
 		struct vm_map *m = *at;
-		u32 kind = vm_map_is_hash(m) ? MK_HASH : vm_map_is_array(m) ? MK_ARRAY : MK_RING;
+		u32 kind = m->def.type == BPF_MAP_TYPE_STACK_TRACE ? MK_STACKS : vm_map_is_hash(m) ? MK_HASH : vm_map_is_array(m) ? MK_ARRAY : MK_RING;
 
 		if ((u64)m != v || !m->def.type)
 			continue;
@@ -481,10 +481,35 @@ static u64 h_get_stack(struct vm_run *r, const u64 a[5])
 	return sz;
 }
 
+/* The kernel's place in its table depends on all frames, too, and one that is taken is not given to another stack. */
 static u64 h_get_stackid(struct vm_run *r, const u64 a[5])
 {
-	ctx_arg(r, a[0]);
-	return ERR(-EFAULT);
+	const struct vm_env *e = &r->vm->env;
+	const u64 *pc = a[2] & BPF_F_USER_STACK ? e->ustack : e->kstack;
+	u32 cnt = a[2] & BPF_F_USER_STACK ? e->ustack_cnt : e->kstack_cnt, skip = a[2] & BPF_F_SKIP_FIELD_MASK, id = 0;
+	struct vm_map *m = ctx_arg(r, a[0]) ? map_arg(r, a[1], MK_STACKS) : NULL;
+	u8 *found, *frames;
+	int err = 0;
+
+	if (!m)
+		return 0;
+	if (a[2] & ~(u64)(BPF_F_SKIP_FIELD_MASK | BPF_F_USER_STACK))
+		return ERR(-EINVAL);
+	if (skip >= cnt)
+		return ERR(-EFAULT);
+	cnt = MIN(cnt - skip, m->def.value_sz / 8);
+	for (u32 i = 0; i < cnt; i++)
+		id = (id ^ (u32)pc[skip + i]) * 0x9e3779b1;
+	id = id >> 16 & (m->def.max_entries - 1);
+	frames = xzalloc(m->def.value_sz);
+	memcpy(frames, pc + skip, cnt * 8);
+	found = vm_map_find(m, &id, 0);
+	if (!found)
+		err = vm_map_set(m, &id, frames, 0, BPF_ANY);
+	else if (memcmp(found, frames, m->def.value_sz) != 0)
+		err = -EEXIST;
+	free(frames);
+	return err ? ERR(err) : id;
 }
 
 /* ---- acts: recorded, not done ---- */

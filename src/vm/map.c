@@ -25,6 +25,7 @@ bool vm_map_is_hash(const struct vm_map *m)
 	case BPF_MAP_TYPE_LRU_HASH:
 	case BPF_MAP_TYPE_PERCPU_HASH:
 	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+	case BPF_MAP_TYPE_STACK_TRACE: /* frames by their number */
 		return true;
 	}
 	return false;
@@ -70,7 +71,9 @@ static int check_def(const struct vm_map *m)
 		return -ENOTSUP;
 	if (!d->key_sz || !d->value_sz || !d->max_entries)
 		return -EINVAL;
-	if (vm_map_is_array(m) && d->key_sz != 4)
+	if ((vm_map_is_array(m) || d->type == BPF_MAP_TYPE_STACK_TRACE) && d->key_sz != 4)
+		return -EINVAL;
+	if (d->type == BPF_MAP_TYPE_STACK_TRACE && (d->value_sz % 8 || !is_pow2(d->max_entries) || d->flags))
 		return -EINVAL;
 	if (vm_map_is_hash(m) && (u64)d->key_sz + d->value_sz >= MAX_ELEM_SZ)
 		return -E2BIG;

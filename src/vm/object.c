@@ -275,6 +275,13 @@ static int prog_fd(struct object *o, u32 prog)
 	return -ENOTSUP;
 }
 
+/* Nothing runs while somebody else can ask. */
+static int quiesce(struct object *o)
+{
+	(void)o;
+	return 0;
+}
+
 static const struct object_ops vm_ops = {
 	.name = "interpreter",
 	.prog_run = prog_run,
@@ -288,4 +295,5 @@ static const struct object_ops vm_ops = {
 	.poll_fd = poll_fd,
 	.free = object_free,
 	.prog_fd = prog_fd,
+	.quiesce = quiesce,
 };

@@ -405,7 +405,8 @@ static void test_map_defs(void)
 	struct image_map bad_ring = { "x", BPF_MAP_TYPE_RINGBUF, 0, 0, 5000, 0, NULL, 0, NULL };
 	struct image_map lru = { "x", BPF_MAP_TYPE_LRU_HASH, 8, 8, 1, BPF_F_NO_PREALLOC, NULL, 0, NULL };
 	struct image_map big = { "x", BPF_MAP_TYPE_PERCPU_HASH, 8, 40000, 1, 0, NULL, 0, NULL };
-	struct image_map stack = { "x", BPF_MAP_TYPE_STACK_TRACE, 4, 8, 1, 0, NULL, 0, NULL };
+	struct image_map queue = { "x", BPF_MAP_TYPE_QUEUE, 0, 8, 1, 0, NULL, 0, NULL };
+	struct image_map stacks = { "x", BPF_MAP_TYPE_STACK_TRACE, 4, 12, 1, 0, NULL, 0, NULL };
 	struct image_map name = { "a_name_of_16_chr", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0, NULL, 0, NULL };
 
 	CHECK_EQ(vm_map_add(vm, &bad_key), -EINVAL);
@@ -413,7 +414,8 @@ static void test_map_defs(void)
 	CHECK_EQ(vm_map_add(vm, &bad_ring), -EINVAL);
 	CHECK_EQ(vm_map_add(vm, &lru), -ENOTSUP);
 	CHECK_EQ(vm_map_add(vm, &big), -E2BIG);
-	CHECK_EQ(vm_map_add(vm, &stack), -ENOTSUP);
+	CHECK_EQ(vm_map_add(vm, &queue), -ENOTSUP);
+	CHECK_EQ(vm_map_add(vm, &stacks), -EINVAL);
 	CHECK_EQ(vm_map_add(vm, &name), -EINVAL);
 	CHECK(!vm_map(vm, M_NONE) && !vm_map(vm, 99));
 }
