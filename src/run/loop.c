@@ -255,6 +255,8 @@ void loop_run(struct loop *l)
 			break;
 		if (symbols_go_on(s->symbols))
 			timeout = 0;
+		if (symbols_are_crowded(s->symbols))
+			session_forget_processes(s);
 		fds[3].fd = symbols_fd(s->symbols, &timeout);
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));

@@ -6,6 +6,7 @@
 #include "run/mapread.h"
 #include "run/session.h"
 #include "run/slots.h"
+#include "run/symbols.h"
 
 static void complain(struct session *s, const struct map *m, const char *what, int err)
 {
@@ -165,4 +166,58 @@ void session_zero_map(struct session *s, const struct map *m)
 		complain(s, m, "zero", err);
 	free(zero);
 	map_dump_release(&d);
+}
+
+/* ---- whose addresses are in maps ---- */
+
+struct pids {
+	vec(u32) at;
+};
+
+static bool has_user_addrs(const struct type *t)
+{
+	for (u32 i = 0; t && t->kind == T_TUPLE && i < t->member_cnt; i++)
+		if (has_user_addrs(t->members[i].type))
+			return true;
+	return t && (t->kind == T_USTACK || t->kind == T_USYM);
+}
+
+static void collect(struct pids *p, const struct type *t, const u8 *at)
+{
+	u64 pid = 0;
+
+	if (!t || !at)
+		return;
+	for (u32 i = 0; t->kind == T_TUPLE && i < t->member_cnt; i++)
+		collect(p, t->members[i].type, at + t->members[i].off);
+	if (t->kind == T_USTACK)
+		memcpy(&pid, at, 8);
+	else if (t->kind == T_USYM)
+		memcpy(&pid, at + 8, 8);
+	if (pid)
+		vec_push(&p->at, (u32)pid);
+}
+
+void session_forget_processes(struct session *s)
+{
+	struct pids p = {};
+	bool is_known = true;
+
+	vec_for(m, &s->c->maps) {
+		struct map_snap snap;
+
+		if (!has_user_addrs((*m)->key) && !has_user_addrs((*m)->val))
+			continue;
+		if (map_snap_read(&snap, s->obj, *m, 0, 0)) {
+			is_known = false;
+			break;
+		}
+		for (u32 i = 0; i < snap.view.cnt; i++) {
+			collect(&p, (*m)->key, snap.view.entries[i].key);
+			collect(&p, (*m)->val, snap.view.entries[i].val);
+		}
+		map_snap_release(&snap);
+	}
+	symbols_forget(s->symbols, p.at.at, p.at.cnt, is_known);
+	vec_free(&p.at);
 }

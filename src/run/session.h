@@ -78,5 +78,7 @@ void session_print_map(struct session *s, const struct map *m, s64 top, s64 div)
 void session_print_key(struct session *s, const struct map *m, const void *key);
 void session_clear_map(struct session *s, const struct map *m);
 void session_zero_map(struct session *s, const struct map *m);
+/* Lets go of what is known of processes that have ended and that no map has addresses of. */
+void session_forget_processes(struct session *s);
 /* exit(code): the first one decides. */
 void session_exit(struct session *s, int code);

@@ -13,12 +13,14 @@
 
 #define REST_NS 2000000ull /* between two looks at the kernel's notices */
 #define SLICE_NS 2000000ull /* how long the reading of /proc keeps events waiting */
+#define CROWD 16384         /* processes that are known, half a kilobyte each, before those that have ended are forgotten */
 
 struct symbols {
 	struct usyms *user;
 	bool demangle;
 	DIR *proc; /* being read: processes that lived at the start */
 	u64 updated_ns;
+	u32 crowd; /* how many processes are too many */
 	struct unwind *unwind;  /* is told, too; NULL: nobody */
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
@@ -28,6 +30,7 @@ struct symbols *symbols_new(bool has_kernel, const struct config *config)
 	struct symbols *s = xzalloc(sizeof(*s));
 
 	s->demangle = config->cpp_demangle;
+	s->crowd = CROWD;
 	s->user = usyms_new(config->show_debug_info);
 	s->watch = has_kernel ? taskmaps_open() : NULL;
 	if (s->watch)
@@ -97,6 +100,39 @@ void symbols_update(struct symbols *s)
 	if (s->unwind)
 		unwind_refresh(s->unwind);
 	s->updated_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+bool symbols_are_crowded(const struct symbols *s)
+{
+	return s && usyms_proc_cnt(s->user) >= s->crowd;
+}
+
+struct wanted {
+	const u32 *pids;
+	u32 cnt;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_wanted(void *arg, u32 pid)
+{
+	const struct wanted *w = arg;
+
+	return w->cnt && bsearch(&pid, w->pids, w->cnt, sizeof(pid), by_number);
+}
+
+void symbols_forget(struct symbols *s, u32 *pids, u32 cnt, bool is_known)
+{
+	if (cnt)
+		qsort(pids, cnt, sizeof(*pids), by_number);
+	if (is_known)
+		usyms_forget(s->user, is_wanted, &(struct wanted){ pids, cnt });
+	s->crowd = MAX(CROWD, 2 * usyms_proc_cnt(s->user));
 }
 
 bool symbols_tell(struct symbols *s, struct unwind *u)

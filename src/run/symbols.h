@@ -21,5 +21,9 @@ void symbols_update(struct symbols *s);
 /* From now on, u is told what processes map. False: the kernel does not tell us either. */
 struct unwind;
 bool symbols_tell(struct symbols *s, struct unwind *u);
+/* So many processes are known that those which have ended should be forgotten. */
+bool symbols_are_crowded(const struct symbols *s);
+/* Forgets them, but for these IDs, which are sorted here; not is_known: there may be more than these, and nothing is forgotten now. */
+void symbols_forget(struct symbols *s, u32 *pids, u32 cnt, bool is_known);
 /* Notices of the kernel that got lost: names of some processes may be missing. */
 u64 symbols_lost(const struct symbols *s);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -49,6 +50,7 @@ struct proc {
 	u64 since_ns;   /* of the first notice */
 	u64 read_ns;    /* when /proc was read; 0: never */
 	bool is_new;    /* its mappings are known from the start */
+	bool is_over;   /* usyms_forget() found that it has ended */
 	vec(struct mapping) maps; /* oldest first */
 	vec(struct jit_sym) jit;  /* sorted */
 	u64 jit_size;   /* of the file when it was read */
@@ -257,6 +259,67 @@ void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns)
 	p->parent = from == i ? NONE : from;
 	p->parent_cnt = u->procs.at[from].maps.cnt;
 	p->is_new = true;
+}
+
+u32 usyms_proc_cnt(const struct usyms *u)
+{
+	return u->procs.cnt;
+}
+
+static bool lives(u32 pid)
+{
+	return !kill((pid_t)pid, 0) || errno != ESRCH;
+}
+
+/* Moves those that stay (NONE: does not) to the places that `to` says. */
+static void procs_move(struct usyms *u, const u32 *to)
+{
+	u32 cnt = 0;
+
+	for (u32 i = 0; i < u->procs.cnt; i++) {
+		struct proc *p = &u->procs.at[i];
+
+		if (to[i] == NONE) {
+			vec_free(&p->maps);
+			vec_free(&p->jit);
+			continue;
+		}
+		p->parent = p->parent == NONE ? NONE : to[p->parent];
+		while (p->older != NONE && to[p->older] == NONE)
+			p->older = u->procs.at[p->older].older;
+		p->older = p->older == NONE ? NONE : to[p->older];
+		cnt++;
+	}
+	for (u32 i = 0; i < u->procs.cnt; i++)
+		if (to[i] != NONE)
+			u->procs.at[to[i]] = u->procs.at[i];
+	u->procs.cnt = cnt;
+	memset(u->bucket, 0xff, u->bucket_cnt * sizeof(*u->bucket));
+	for (u32 i = 0; i < cnt; i++) {
+		u32 *head = &u->bucket[u->procs.at[i].pid % u->bucket_cnt];
+
+		u->procs.at[i].next = *head;
+		*head = i;
+	}
+}
+
+void usyms_forget(struct usyms *u, bool (*is_wanted)(void *arg, u32 pid), void *arg)
+{
+	u32 *to = xzalloc((u->procs.cnt + 1) * sizeof(*to)), cnt = 0;
+
+	for (u32 i = 0; i < u->procs.cnt; i++) {
+		struct proc *p = &u->procs.at[i];
+		bool was_over = p->is_over;
+
+		p->is_over = !(proc_find(u, p->pid) == i && lives(p->pid)) && !is_wanted(arg, p->pid);
+		/* With it stay those whose mappings it inherited. */
+		for (u32 k = was_over && p->is_over ? NONE : i; k != NONE && !to[k]; k = u->procs.at[k].parent)
+			to[k] = 1;
+	}
+	for (u32 i = 0; i < u->procs.cnt; i++)
+		to[i] = to[i] ? cnt++ : NONE;
+	procs_move(u, to);
+	free(to);
 }
 
 /* ---- files ---- */

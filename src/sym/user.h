@@ -1,7 +1,7 @@
 /* Addresses of programs → names.
  *
  * What a process has mapped is learned from /proc/PID/maps and, so that processes that have ended are known too, from the kernel's
- * notices of fork and mmap (kern/taskmaps.h), which the owner passes on. Nothing is forgotten when a process ends: of several mappings
+ * notices of fork and mmap (kern/taskmaps.h), which the owner passes on. Nothing is forgotten when a process ends, unless the owner wants it: of several mappings
  * that had an address, the newest counts, then those inherited from the parent by fork, then those of an earlier process with the same ID.
  *
  * Symbols of a file are read when the first address in it is asked for, once for all processes that map it. Names of compiled code come
@@ -31,6 +31,11 @@ void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns);
 void usyms_remember(struct usyms *u, u32 pid);
 /* From now on notices tell of everything: /proc need not be read again for processes that were read once. */
 void usyms_watched(struct usyms *u);
+
+/* How many processes are known. */
+u32 usyms_proc_cnt(const struct usyms *u);
+/* Forgets those that have ended and whose ID is not wanted, if the last call found them so, too: addresses of one that has just ended may be on their way. */
+void usyms_forget(struct usyms *u, bool (*is_wanted)(void *arg, u32 pid), void *arg);
 
 /* The source lines of an address, and the functions that were inlined there, innermost first; see dbg_frames_at(). */
 struct dbg_place;

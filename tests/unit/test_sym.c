@@ -147,6 +147,56 @@ static void test_generations(void)
 	usyms_free(u);
 }
 
+static bool is_wanted(void *arg, u32 pid)
+{
+	return pid == *(const u32 *)arg;
+}
+
+/* Processes that have ended, a child that inherited from one of them, and one that lives. */
+static void test_forgetting(void)
+{
+	enum { FIRST = 0x7ff00000, CNT = 5000, HEIR = 0x7fe00000 };
+	struct proc_map m = { .start = 0x1000, .end = 0x2000, .is_exec = true, .path = "/nowhere/x", .path_len = 10 };
+	struct usyms *u = usyms_new(false);
+	u32 wanted = FIRST + 77, self = (u32)getpid(), cnt;
+	struct usym s;
+
+	usyms_watched(u);
+	usyms_add(u, self, &m, 1);
+	for (u32 round = 0; round < 2; round++)
+		for (u32 i = 0; i < CNT; i++) {
+			usyms_fork(u, FIRST + i, self, 10 + i + round * CNT);
+			m.start = 0x10000 * (1 + round);
+			m.end = m.start + 0x1000;
+			usyms_add(u, FIRST + i, &m, 11 + i + round * CNT);
+		}
+	usyms_fork(u, HEIR, FIRST + 5, 100000);
+	cnt = usyms_proc_cnt(u);
+	CHECK(cnt == 2 * CNT + 2);
+	/* What has just ended is kept for once. */
+	usyms_forget(u, is_wanted, &wanted);
+	CHECK(usyms_proc_cnt(u) == cnt);
+	usyms_fork(u, FIRST + CNT, self, 200000);
+	usyms_forget(u, is_wanted, &wanted);
+	/* The wanted ID was used twice; the last to end is kept for once. */
+	CHECK(usyms_proc_cnt(u) == 4, "%u", usyms_proc_cnt(u));
+	CHECK(usyms_find(u, self, 0x1010, &s) && str_eq(s.file, "/nowhere/x"));
+	CHECK(usyms_find(u, wanted, 0x20010, &s) && str_eq(s.file, "/nowhere/x"));
+	CHECK(usyms_find(u, wanted, 0x10010, &s) && str_eq(s.file, "/nowhere/x"));
+	CHECK(usyms_find(u, wanted, 0x1010, &s) && str_eq(s.file, "/nowhere/x"));
+	CHECK(!usyms_find(u, FIRST + 5, 0x20010, &s));
+	/* A child of a process that has ended has its mappings still. */
+	wanted = HEIR;
+	usyms_fork(u, FIRST + 9, self, 300000);
+	usyms_add(u, FIRST + 9, &m, 300001);
+	usyms_fork(u, HEIR, FIRST + 9, 300002);
+	usyms_forget(u, is_wanted, &wanted);
+	usyms_forget(u, is_wanted, &wanted);
+	CHECK(usyms_proc_cnt(u) == 3, "%u", usyms_proc_cnt(u));
+	CHECK(usyms_find(u, HEIR, 0x20010, &s) && str_eq(s.file, "/nowhere/x"));
+	usyms_free(u);
+}
+
 static void test_perf_map(void)
 {
 	struct usyms *u = usyms_new(false);
@@ -437,6 +487,7 @@ int main(void)
 	test_own_maps();
 	test_find();
 	test_generations();
+	test_forgetting();
 	test_perf_map();
 	test_demangle();
 	test_hostile_elf();
