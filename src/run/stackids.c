@@ -99,31 +99,28 @@ static bool is_crowded(const struct table *t)
 
 int stack_ids_learn(struct stack_ids *s)
 {
+	bool is_any_new = false, is_over = true;
 	int err, total = 0;
-	u32 left = 0;
 
 	for (u32 i = 0; i < s->cnt; i++)
 		if (has_news(&s->tables[i])) {
 			refuse(&s->tables[i], true);
-			total++;
+			is_any_new = true;
 		}
-	if (!total)
+	if (!is_any_new)
 		return 0;
-	total = 0;
 	err = s->obj->ops->quiesce(s->obj);
-	if (err)
-		return err;
 	for (u32 i = 0; i < s->cnt; i++) {
 		struct table *t = &s->tables[i];
-		int cnt = t->head->refusal && !t->is_over ? read_stacks(s, t) : 0;
+		int cnt = err ? err : t->head->refusal && !t->is_over ? read_stacks(s, t) : 0;
 
 		t->known += MAX(cnt, 0);
 		total += MAX(cnt, 0);
 		t->is_over |= cnt < 0 || is_crowded(t);
-		left += !t->is_over;
+		is_over &= t->is_over;
 		refuse(t, t->is_over);
 	}
-	return left ? total : -ENOSPC;
+	return is_over ? -ENOSPC : total;
 }
 
 /* False: it is time to end. */

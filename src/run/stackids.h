@@ -13,7 +13,7 @@ void stack_ids_start(struct stack_ids *s);
 void stack_ids_stop(struct stack_ids *s);
 void stack_ids_free(struct stack_ids *s); /* NULL is fine */
 
-/* One round of the thread: how many it has learned, or -errno if it is no use to go on. */
+/* One round of the thread: how many it has learned, or -ENOSPC if nothing more will be. */
 int stack_ids_learn(struct stack_ids *s);
 
 /* The frames of a number that a key in a slot has, and room for more, which is zero; NULL: not known. */
