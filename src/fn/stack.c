@@ -189,10 +189,11 @@ static bool is_at_entry(const struct compile *c, const struct unit *u, const str
 
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst);
 
-/* (A loop's body is a function of its own, whose frame would be on the stack.) */
+/* A loop's body is a function of its own, whose frame would be on the stack. An iterator's program is on it always: it would not be the same stack in both places
+ * where it is asked for. */
 bool fn_stack_has_id(const struct compile *c, const struct unit *u, const struct expr *e)
 {
-	if (u->has_loop || u->provider->flags & PROV_SAMPLES)
+	if (u->has_loop || u->provider->flags & (PROV_SAMPLES | PROV_ITER))
 		return false;
 	return e->kind == E_CALL && e->call.fn && e->call.fn->lower == lower_stack && e->type->stack_mode != STACK_BUILD_ID && !is_at_entry(c, u, e->type);
 }
