@@ -36,9 +36,19 @@ def quartile(values):
     return sorted(values)[len(values) // 4]
 
 
+def decile(values):
+    """A tenth is less; of fewer than ten it is the least."""
+    return sorted(values)[len(values) // 10]
+
+
+MOSTLY = 0.7  # of the wall time
+
+
 class Cost:
-    """Over the runs of one command: ms, ms, MB. Waiting for the kernel, which is most of many wall times, takes now longer and now shorter, in steps of its
-    clock: the middle is what is steady. CPU time is only added to by what disturbs."""
+    """Over the runs of one command: ms, ms, MB. CPU time is only added to by what disturbs, and so is the wall time of a command that computes most of the time. A
+    machine that is shared has slow moods: all of its CPUs take up to half as long again, for seconds, small programs more than large ones. How much of a measurement
+    they take differs, and may be three quarters; so the lower decile is taken, which is of the good mood as long as that comes at all.
+    Waiting for the kernel takes now longer and now shorter, in steps of its clock, whatever the mood: there the middle is what is steady."""
 
     def __init__(self):
         self.runs = []
@@ -46,8 +56,13 @@ class Cost:
     def add(self, wall_ns, cpu_us, rss_kb):
         self.runs.append((wall_ns / 1e6, cpu_us / 1e3, rss_kb / 1024))
 
-    wall = property(lambda self: statistics.median(r[0] for r in self.runs))
-    cpu = property(lambda self: quartile([r[1] for r in self.runs]))
+    @property
+    def wall(self):
+        is_computing = statistics.median(r[1] / r[0] for r in self.runs) > MOSTLY
+        return decile([r[0] for r in self.runs]) if is_computing else self.median_wall
+
+    median_wall = property(lambda self: statistics.median(r[0] for r in self.runs))
+    cpu = property(lambda self: decile([r[1] for r in self.runs]))
     rss = property(lambda self: statistics.median(r[2] for r in self.runs))
 
     def __str__(self):
@@ -70,31 +85,42 @@ def run_once(cmd, limit=120):
     return wall, cpu, rss
 
 
-TURN_NS = 150e6  # a command that is over sooner runs several times in its turn: some wait for the kernel, now long, now short
-MOST_IN_TURN = 25
+ROUND_NS = 400e6  # a command that is over sooner runs several times in each round: some wait for the kernel, now long, now short
+MOST_IN_ROUND = 25
 
 
-def compare(commands, rounds, limit=120):
-    """commands: name -> argv or (argv, how many of the rounds it takes part in). They take turns, so that they share the machine's moods.
-    What fails is left out."""
-    commands = {name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c}
-    costs, in_turn = {}, {}
-    for name, (cmd, cnt) in list(commands.items()):
-        in_turn[name] = 1
-        if cnt > 2:
-            got = run_once(cmd, limit)  # warms the caches
-            if not got:
-                del commands[name]
-                continue
-            in_turn[name] = max(1, min(MOST_IN_TURN, int(TURN_NS / got[0])))
+def compare(rows, rounds, limit=120):
+    """The rows of a table, each name -> argv or (argv, how many of the rounds it takes part in). Commands take turns, so that they share the machine's moods, and so
+    do rows: the runs of a quick command would all be in one mood, if they were in a row. What fails is left out. Returns a dict of Cost for each row."""
+    rows = [{name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c} for commands in rows]
+    in_round = [{name: runs_in_round(cmd, limit) if cnt > 2 else 1 for name, (cmd, cnt) in commands.items()} for commands in rows]
+    costs = [{} for _ in rows]
     for i in range(rounds):
-        for name, (cmd, cnt) in commands.items():
+        for commands, counts, found in zip(rows, in_round, costs):
             # Those of few rounds have them spread over all.
-            if (i + 1) * cnt // rounds > i * cnt // rounds:
-                for got in [run_once(cmd, limit) for _ in range(in_turn[name])]:
-                    if got:
-                        costs.setdefault(name, Cost()).add(*got)
+            taking_part = {name: counts[name] for name, (_, cnt) in commands.items() if is_due(i, cnt, rounds)}
+            for name in alternating(taking_part):
+                got = run_once(commands[name][0], limit)
+                if got:
+                    found.setdefault(name, Cost()).add(*got)
     return costs
+
+
+def is_due(i, cnt, total):
+    """Whether it is one of cnt that are spread over total."""
+    return (i + 1) * cnt // total > i * cnt // total
+
+
+def alternating(counts):
+    """Each name as often as it says, one by one in turn: two commands that take a millisecond are compared in the same moment."""
+    most = max(counts.values(), default=0)
+    return [name for i in range(most) for name, cnt in counts.items() if is_due(i, cnt, most)]
+
+
+def runs_in_round(cmd, limit):
+    """How often the command is to run in each of its rounds: never, when it fails. Warms the caches, too."""
+    got = run_once(cmd, limit)
+    return max(1, min(MOST_IN_ROUND, int(ROUND_NS / got[0]))) if got else 0
 
 
 def script_args(tool, script):

@@ -4,7 +4,7 @@ import math
 import os
 import subprocess
 
-from common import Setup, Spin, Tracer, compare, num, program_stats, run_once, say, script_args, table
+from common import Setup, Spin, Tracer, compare, num, program_stats, quartile, say, script_args, table
 from events import EventCost, measure_one
 from printing import FILL, print_map
 from scripts import long_script, many_probes
@@ -13,32 +13,29 @@ from scripts import long_script, many_probes
 LINEAR = 1.1
 
 
-def command_ms(cmd, rounds):
-    """The best of some; None when it fails, which run_once() tells."""
-    got = [run_once(cmd) for _ in range(rounds)]
-    return min(g[0] for g in got) / 1e6 if all(got) else None
+def command_curve(commands):
+    """[(n, ms of wall time)] of n -> argv; None when it fails, which run_once() tells. The points take turns, so that no mood of the machine bends the curve."""
+    costs = compare([{"sonde": cmd} for cmd in commands.values()], 1 if Setup.is_quick else 3)
+    return [(n, c["sonde"].wall if c else None) for n, c in zip(commands, costs)]
+
+
+def check_curve(name, script, sizes):
+    """The time to compile script(n)."""
+    commands = {}
+    for n in sizes:
+        path = os.path.join(Setup.scratch, f"{name}{n}.bt")
+        with open(path, "w") as f:
+            f.write(script(n))
+        commands[n] = [Setup.sonde, "--check", path]
+    return command_curve(commands)
 
 
 def curve_lines():
-    rounds = 2 if Setup.is_quick else 5
-    out = []
-    for n in (125, 250, 500, 1000, 2000, 4000, 8000):
-        path = os.path.join(Setup.scratch, f"lines{n}.bt")
-        with open(path, "w") as f:
-            f.write(long_script(n))
-        out.append((n, command_ms([Setup.sonde, "--check", path], rounds)))
-    return out
+    return check_curve("lines", long_script, (125, 250, 500, 1000, 2000, 4000, 8000))
 
 
 def curve_scripts_probes():
-    rounds = 2 if Setup.is_quick else 5
-    out = []
-    for n in (62, 125, 250, 500, 1000, 2000):
-        path = os.path.join(Setup.scratch, f"probes{n}.bt")
-        with open(path, "w") as f:
-            f.write(many_probes(n))
-        out.append((n, command_ms([Setup.sonde, "--check", path], rounds)))
-    return out
+    return check_curve("probes", many_probes, (62, 125, 250, 500, 1000, 2000))
 
 
 def make_functions(cnt):
@@ -58,33 +55,29 @@ PATTERNS = [(1, "f00000"), (10, "f0000*"), (100, "f000*"), (1000, "f00*"), (10_0
 
 def curve_sites():
     path = make_functions(FUNCTIONS)
-    rounds = 2 if Setup.is_quick else 5
-    return [(n, command_ms(script_args("sonde", f"uprobe:{path}:{pattern} {{ @[probe] = count(); }} BEGIN {{ exit(); }}"), rounds))
-            for n, pattern in PATTERNS]
+    return command_curve({n: script_args("sonde", f"uprobe:{path}:{pattern} {{ @[probe] = count(); }} BEGIN {{ exit(); }}") for n, pattern in PATTERNS})
 
 
 def curve_keys():
     spin = Spin()
-    out = []
-    for n in (1000, 10_000, 100_000, 1_000_000):
-        if Setup.is_quick and n > 100_000:
-            break
-        got = [print_map("sonde", FILL, n, spin) for _ in range(2)]
-        out.append((n, min(p.seconds for p in got) * 1e3))
+    sizes = [n for n in (1000, 10_000, 100_000, 1_000_000) if not Setup.is_quick or n <= 100_000]
+    seconds = {n: [] for n in sizes}
+    for _ in range(2 if Setup.is_quick else 5):
+        for n in sizes:
+            seconds[n].append(print_map("sonde", FILL, n, spin).seconds)
     spin.stop()
-    return out
+    return [(n, quartile(s) * 1e3) for n, s in seconds.items()]
 
 
 def curve_strings():
     spin = Spin()
-    out = []
-    for n in (16, 64, 256, 1024, 3072):
-        cost = EventCost(is_printed=True)
-        script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
-        measure_one(lambda cpus, script=script: Tracer(script_args("sonde", script), cpus=cpus), f"swapoff:{n}", cost, spin)
-        out.append((n, cost.ns))
+    costs = {n: EventCost(is_printed=True) for n in (16, 64, 256, 1024, 3072)}
+    for _ in range(1 if Setup.is_quick else 4):
+        for n, cost in costs.items():
+            script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
+            measure_one(lambda cpus, script=script: Tracer(script_args("sonde", script), cpus=cpus), f"swapoff:{n}", cost, spin)
     spin.stop()
-    return out
+    return [(n, cost.ns) for n, cost in costs.items()]
 
 
 def count_at_once(tracer, spins, calls=30_000):
@@ -100,21 +93,21 @@ def count_at_once(tracer, spins, calls=30_000):
 
 def curve_cpus():
     """Nanoseconds of an event while this many CPUs count at once."""
-    out = []
-    for n in range(1, min(os.cpu_count(), 8) + 1):
-        spins = [Spin(i) for i in range(n)]
-        tracer = Tracer(script_args("sonde", "t:syscalls:sys_enter_getppid { @ = count(); }"))
-        best = float("inf")
-        try:
-            if tracer.wait_attached(spins[0], "getppid"):
-                with program_stats():
-                    best = min(count_at_once(tracer, spins) for _ in range(20))
-        finally:
-            tracer.stop()
-            for s in spins:
-                s.stop()
-        out.append((n, best))
-    return out
+    most = min(os.cpu_count(), 8)
+    spins = [Spin(i) for i in range(most)]
+    tracer = Tracer(script_args("sonde", "t:syscalls:sys_enter_getppid { @ = count(); }"))
+    found = {n: [] for n in range(1, most + 1)}
+    try:
+        if tracer.wait_attached(spins[0], "getppid"):
+            with program_stats():
+                for _ in range(40):
+                    for n, ns in found.items():
+                        ns.append(count_at_once(tracer, spins[:n]))
+    finally:
+        tracer.stop()
+        for s in spins:
+            s.stop()
+    return [(n, quartile(ns) if ns else None) for n, ns in found.items()]
 
 
 CURVES = [
@@ -145,7 +138,7 @@ def slope(points):
 
 def show_growth(curves, picture):
     print("## Growth\n")
-    print("What a multiple of the work costs. The power is that of the upper half of the curve: 1 is linear, less is better than linear.\n")
+    print("What a multiple of the work costs; the points of a curve took turns. The power is that of the upper half of the curve: 1 is linear, less is better than linear.\n")
     print(f"![curves]({os.path.basename(picture)})\n")
     table(["work", "", "", "power"],
           [[work, unit, ", ".join(f"{x:,}: {num(y)}" for x, y in points), f"{slope(points):.2f}"] for work, unit, points in curves])
@@ -188,22 +181,21 @@ def draw(curves):
 
 # ---- compile time, beside bpftrace ----
 
-PEER_ROUNDS = 5
+PEER_ROUNDS = 7
 LIMIT_S = 30
 
 
 def measure_compile():
     """[(what, {tool: Cost})]"""
-    rows = []
+    say("compiling")
+    rows = {}
     for what, text in (("a script of 2,000 lines", long_script(2000)), ("500 probes", many_probes(500))):
-        say("compiling " + what)
-        path = os.path.join(Setup.scratch, "compile.bt")
+        path = os.path.join(Setup.scratch, f"compile{len(rows)}.bt")
         with open(path, "w") as f:
             f.write(text)
-        commands = {"sonde": [Setup.sonde, "--check", path]}
+        rows[what] = {"sonde": [Setup.sonde, "--check", path]}
         if "new" in Setup.tools:
-            commands["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], PEER_ROUNDS)
+            rows[what]["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], PEER_ROUNDS)
         if "old" in Setup.tools:
-            commands["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], PEER_ROUNDS)
-        rows.append((what, compare(commands, 9, limit=10 if Setup.is_quick else LIMIT_S)))
-    return rows
+            rows[what]["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], PEER_ROUNDS)
+    return list(zip(rows, compare(rows.values(), 14, limit=10 if Setup.is_quick else LIMIT_S)))

@@ -136,7 +136,7 @@ def measure_guests(libc):
 
 def guest_ratios(guests, tool, word):
     """"kernel title" -> how long Sonde took, of the other's time, for the rows whose title has the word."""
-    return {f"{kernel} {title}": c["sonde"].wall / c[tool].wall
+    return {f"{kernel} {title}": c["sonde"].median_wall / c[tool].median_wall
             for kernel, rows in guests for title, _, c in rows if word in title and tool in c and "sonde" in c}
 
 
@@ -148,6 +148,6 @@ def show_guests(guests):
     rows = []
     for kernel, found in guests:
         for title, sites, c in found:
-            rows.append([kernel, title, f"{sites:,}" if sites else ""] + [f"{c[t].wall:,.0f}" if t in c else "–" for t in ["sonde"] + peers]
-                        + [ratio(c["sonde"].wall, c[t].wall) if t in c and "sonde" in c else "–" for t in peers])
+            rows.append([kernel, title, f"{sites:,}" if sites else ""] + [f"{c[t].median_wall:,.0f}" if t in c else "–" for t in ["sonde"] + peers]
+                        + [ratio(c["sonde"].median_wall, c[t].median_wall) if t in c and "sonde" in c else "–" for t in peers])
     table(["Linux", "", "sites", "sonde"] + [Setup.titles[t] for t in peers] + [f"÷ {Setup.titles[t]}" for t in peers], rows)

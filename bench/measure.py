@@ -62,21 +62,20 @@ def copy_libc():
 
 def measure_commands():
     """[(title, {tool: Cost})]"""
-    rows = []
+    rows = {}
+    say("start-up, attaching and detaching")
 
-    def row(title, script, ply=None, counts=None, rounds=ROUNDS):
-        say(title)
+    def row(title, script, ply=None, counts=None):
         counts = counts or {}
-        commands = {t: (script_args(t, script), counts.get(t, rounds)) for t in Setup.tools if counts.get(t, 1)}
+        rows[title] = {t: (script_args(t, script), counts.get(t, ROUNDS)) for t in Setup.tools if counts.get(t, 1)}
         if ply and opts.ply:
-            commands["ply"] = (shlex.split(opts.ply) + [ply], rounds)
-        rows.append((title, compare(commands, rounds)))
+            rows[title]["ply"] = shlex.split(opts.ply) + [ply]
 
     row("`BEGIN { exit(); }`", "BEGIN { exit(); }", "BEGIN { exit(0); }")
     row("one tracepoint", "t:sched:sched_switch { @ = count(); } BEGIN { exit(); }",
         "tracepoint:sched/sched_switch { @[0] = count(); } BEGIN { exit(0); }")
-    # The peers wait for the kernel at every site: once or twice is what the patience allows.
-    peers = 0 if opts.quick else 1
+    # The peers wait for the kernel at every site: twice is what the patience allows.
+    peers = 0 if opts.quick else 2
     row("`t:syscalls:sys_enter_* { @[probe] = count(); }`", "t:syscalls:sys_enter_* { @[probe] = count(); } BEGIN { exit(); }",
         counts={"new": peers, "old": 0})
     # Of files that nobody runs: what other programs on the machine do must be neither measured nor disturbed.
@@ -87,10 +86,9 @@ def measure_commands():
     row("10,000 uprobes `{ @ = count(); }`", f"uprobe:{path}:f0* {{ @ = count(); }} BEGIN {{ exit(); }}",
         counts={"old": 0})
     row("100 uprobes `{ @[probe] = count(); }`", f"uprobe:{path}:f000* {{ @[probe] = count(); }} BEGIN {{ exit(); }}",
-        counts={"new": 2 * peers, "old": 0})
-    say("listing")
-    rows.append(("`-l 'tracepoint:*'`", compare({t: cmd + ["-l", "tracepoint:*"] for t, cmd in Setup.tools.items()}, ROUNDS)))
-    return rows
+        counts={"new": peers, "old": 0})
+    rows["`-l 'tracepoint:*'`"] = {t: cmd + ["-l", "tracepoint:*"] for t, cmd in Setup.tools.items()}
+    return list(zip(rows, compare(rows.values(), ROUNDS)))
 
 
 BTF = "/sys/kernel/btf/vmlinux"
@@ -102,17 +100,16 @@ def measure_types():
     rows = []
     say("types")
     if shutil.which("pahole") and os.path.exists(BTF):
-        rows.append(("every struct of the kernel", "pahole", compare({
-            "sonde": [opts.sonde, "type", "--btf", BTF], "other": ["pahole", BTF]}, ROUNDS)))
-        rows.append(("`task_struct`", "pahole", compare({
-            "sonde": [opts.sonde, "type", "task_struct"], "other": ["pahole", "-C", "task_struct", BTF]}, ROUNDS)))
+        rows.append(("every struct of the kernel", "pahole", [opts.sonde, "type", "--btf", BTF], ["pahole", BTF]))
+        rows.append(("`task_struct`", "pahole", [opts.sonde, "type", "task_struct"], ["pahole", "-C", "task_struct", BTF]))
     if shutil.which("bpftool") and os.path.exists(BTF):
-        rows.append(("structs with offsets, or every type as C", "bpftool", compare({
-            "sonde": [opts.sonde, "type", "--btf", BTF], "other": ["bpftool", "btf", "dump", "file", BTF, "format", "c"]}, ROUNDS)))
-    rows.append(("a script that uses `curtask->parent->comm`", "the script with `comm`", compare({
-        "sonde": script_args("sonde", "BEGIN { @[((struct task_struct *)curtask)->parent->comm] = 1; exit(); }"),
-        "other": script_args("sonde", "BEGIN { @[comm] = 1; exit(); }")}, ROUNDS)))
-    return rows
+        rows.append(("structs with offsets, or every type as C", "bpftool",
+                     [opts.sonde, "type", "--btf", BTF], ["bpftool", "btf", "dump", "file", BTF, "format", "c"]))
+    rows.append(("a script that uses `curtask->parent->comm`", "the script with `comm`",
+                 script_args("sonde", "BEGIN { @[((struct task_struct *)curtask)->parent->comm] = 1; exit(); }"),
+                 script_args("sonde", "BEGIN { @[comm] = 1; exit(); }")))
+    costs = compare([{"sonde": sonde, "other": other} for _, _, sonde, other in rows], ROUNDS)
+    return [(title, other, c) for (title, other, _, _), c in zip(rows, costs)]
 
 
 # ---- the report ----
@@ -291,7 +288,7 @@ def report(m):
     peers = [t for t in tools[1:] if t != "ply"]
     if m["commands"]:
         print("## Start-up, attaching and detaching\n")
-        print("ms of wall time / ms of CPU time / MB of largest resident set; medians, of the CPU time lower quartiles. What is over soon ran often. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
+        print("ms of wall time / ms of CPU time / MB of largest resident set; lower deciles, but medians of the wall time of what mostly waits. What is over soon ran often, at times all over the measurement. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
               "at every site, which is minutes for thousands, and ply has no such wildcards.\n")
         rows = []
         for title, c in m["commands"]:

@@ -5,7 +5,7 @@ import re
 import select
 import shutil
 
-from common import Setup, Spin, Tracer, compare, num, ratio, run_once, say, script_args, table
+from common import Setup, Spin, Tracer, compare, num, quartile, ratio, run_once, say, script_args, table
 from events import EventCost, measure_one
 from printing import FILL, print_map
 
@@ -68,11 +68,11 @@ def dump_map(keys):
         if elements >= 0.9 * keys:
             found["other"].append(got[0] / 1e6)
 
-    for _ in range(1 if Setup.is_quick else 3):
+    for _ in range(1 if Setup.is_quick else 5):
         printed = print_map("sonde", FILL, keys, spin, before_end=dump)
         found["sonde"] += [printed.seconds * 1e3] if printed and printed.seconds else []
     spin.stop()
-    return {side: min(ms) for side, ms in found.items() if ms}
+    return {side: quartile(ms) for side, ms in found.items() if ms}
 
 
 RINGBUF = "27"  # BPF_MAP_TYPE_RINGBUF: its entries are bytes
@@ -127,7 +127,7 @@ def perf_rows():
            traced(script, f"sh -c 'exec {calls}'"),
            ["sh", "-c", f"perf record -q -g --user-callchains -e {EVENT} -o {data} {calls} && perf report -i {data} --stdio"], None)
     yield (f"{CALLS:,} calls, each printed with its time, duration and result", "entry … return … printf(…)", "perf trace -e getppid …",
-           traced(TRACE, f"sh -c 'exec {calls}'", "-o", lines_of("sonde")), ["perf", "trace", "-e", "getppid", "-o", lines_of("perf"), "sh", "-c", f"exec {calls}"], 2)
+           traced(TRACE, f"sh -c 'exec {calls}'", "-o", lines_of("sonde")), ["perf", "trace", "-e", "getppid", "-o", lines_of("perf"), "sh", "-c", f"exec {calls}"], 4)
     yield ("all tracepoints, listed", "-l 'tracepoint:*'", "perf list tracepoint", [Setup.sonde, "-l", "tracepoint:*"], ["perf", "list", "tracepoint"], None)
 
 
@@ -138,9 +138,10 @@ def measure_others():
         say("beside perf: what counting adds to a call")
         rows.append(("one system call, counted: ns that are added to it", PROBE + " { @ = count(); }", f"perf stat -a -e {EVENT}", added_to_a_call()))
         rounds = 3 if Setup.is_quick else 11
-        for what, script, command, sonde, perf, times in perf_rows():
-            say("beside perf: " + what)
-            costs = compare({"sonde": sonde, "other": (perf, times or rounds)}, rounds)
+        say("beside perf: commands")
+        perf = list(perf_rows())
+        found = compare([{"sonde": sonde, "other": (cmd, times or rounds)} for _, _, _, sonde, cmd, times in perf], rounds)
+        for (what, script, command, _, _, _), costs in zip(perf, found):
             if "printed" in what and len(costs) == 2:
                 what += "".join(f" ({tool} lost some)" for tool in who_lost())
             rows.append((what, script, command, costs))
