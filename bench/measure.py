@@ -250,7 +250,7 @@ def main():
         m["events"] = measure_events()
         m["insns"] = measure_insns(m["events"])
     if "p" in wanted:
-        m["printed"] = {n: measure_printed(n) for n in ([1] if opts.quick else [1, max(2, os.cpu_count() // 2)])}
+        m["printed"] = measure_printed([1] if opts.quick else [1, max(2, os.cpu_count() // 2)])
     if "m" in wanted:
         m["maps"] = measure_maps()
     if "c" in wanted:
