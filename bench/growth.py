@@ -181,7 +181,7 @@ def draw(curves):
 
 # ---- compile time, beside bpftrace ----
 
-PEER_ROUNDS = 7
+PEER_ROUNDS = 10
 LIMIT_S = 30
 
 
@@ -198,4 +198,4 @@ def measure_compile():
             rows[what]["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], PEER_ROUNDS)
         if "old" in Setup.tools:
             rows[what]["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], PEER_ROUNDS)
-    return list(zip(rows, compare(rows.values(), 14, limit=10 if Setup.is_quick else LIMIT_S)))
+    return list(zip(rows, compare(rows.values(), 2 * PEER_ROUNDS, limit=10 if Setup.is_quick else LIMIT_S)))

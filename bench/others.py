@@ -5,7 +5,7 @@ import re
 import select
 import shutil
 
-from common import Setup, Spin, Tracer, compare, num, quartile, ratio, run_once, say, script_args, table
+from common import Setup, Spin, Tracer, compare, num, ratio, run_once, say, script_args, table
 from events import EventCost, measure_one
 from printing import FILL, print_map
 
@@ -72,7 +72,7 @@ def dump_map(keys):
         printed = print_map("sonde", FILL, keys, spin, before_end=dump)
         found["sonde"] += [printed.seconds * 1e3] if printed and printed.seconds else []
     spin.stop()
-    return {side: quartile(ms) for side, ms in found.items() if ms}
+    return {side: min(ms) for side, ms in found.items() if ms}
 
 
 RINGBUF = "27"  # BPF_MAP_TYPE_RINGBUF: its entries are bytes
