@@ -45,10 +45,10 @@ MOSTLY = 0.7  # of the wall time
 
 
 class Cost:
-    """Over the runs of one command: ms, ms, MB. CPU time is only added to by what disturbs, and so is the wall time of a command that computes most of the time. A
-    machine that is shared has slow moods: all of its CPUs take up to half as long again, for seconds, small programs more than large ones. How much of a measurement
-    they take differs, and may be three quarters; so the lower decile is taken, which is of the good mood as long as that comes at all.
-    Waiting for the kernel takes now longer and now shorter, in steps of its clock, whatever the mood: there the middle is what is steady."""
+    """Over the runs of one command: ms, ms, MB. CPU time is only added to by what disturbs, and so is the wall time of a command that computes most of
+    the time. A machine that is shared has slow moods: all of its CPUs take up to half as long again, for seconds, small programs more than large ones.
+    How much of a measurement they take differs, and may be three quarters; so the lower decile is taken, which is of the good mood as long as that
+    comes at all. Waiting for the kernel takes now longer and now shorter, in steps of its clock, whatever the mood: there the middle is what is steady."""
 
     def __init__(self):
         self.runs = []
@@ -90,8 +90,9 @@ MOST_IN_ROUND = 25
 
 
 def compare(rows, rounds, limit=120):
-    """The rows of a table, each name -> argv or (argv, how many of the rounds it takes part in). Commands take turns, so that they share the machine's moods, and so
-    do rows: the runs of a quick command would all be in one mood, if they were in a row. What fails is left out. Returns a dict of Cost for each row."""
+    """The rows of a table, each name -> argv or (argv, how many of the rounds it takes part in). Commands take turns, so that they share the machine's
+    moods, and so do rows: the runs of a quick command would all be in one mood, if they were in a row. What fails is left out. Returns a dict of Cost
+    for each row."""
     rows = [{name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c} for commands in rows]
     in_round = [{name: runs_in_round(cmd, limit) if cnt > 2 else 1 for name, (cmd, cnt) in commands.items()} for commands in rows]
     costs = [{} for _ in rows]
