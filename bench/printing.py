@@ -63,9 +63,9 @@ def trial(tracer, lines, spins, rate):
 
 class Printed:
     """One tool's, from trials of all rounds. In a slow mood of the machine (see Cost) what one CPU hands to another takes half as long again, which
-    is much of what Sonde does and little of what others do. So lower deciles of the CPU time count. At a rate near the limit it is a matter of luck
-    whether something is lost, over a quarter of the rate for Sonde and less for others: the rate at which every other trial loses is what all trials
-    together tell best, and that is their median."""
+    is much of what Sonde does and little of what others do. So the lower decile of the CPU time counts at CPU_RATE. At a rate near the limit it is a
+    matter of luck whether something is lost, over a quarter of the rate for Sonde and less for others: the rate at which every other trial loses is
+    what all trials together tell best, and that is their median. It follows the moods, and so does the CPU time that an event takes then, for all."""
 
     SHORT_OF = 0.9    # producers that make less than that of the rate go as fast as they can
     STEPS = (1 / 2, 1 / 4, 1 / 8, 1 / 16)  # powers of two by which the rate changes; the last, 4 %, remains
@@ -81,7 +81,7 @@ class Printed:
     rate = property(lambda self: statistics.median(real for _, real, _ in self.trials) if self.kept else 0.0)  # events a second, all producers together
     is_all = property(lambda self: self.is_short_of_producers and len(self.kept) >= 0.9 * len(self.trials))
     cpu_ns = property(lambda self: decile(self.at_cpu_rate) if self.at_cpu_rate else None)
-    cpu_top_ns = property(lambda self: decile([cpu for _, _, cpu in self.kept]) if self.kept else None)
+    cpu_top_ns = property(lambda self: statistics.median(cpu for _, _, cpu in self.trials) if self.kept else None)
 
     def find_limit(self, try_rate, cnt):
         """cnt trials around the limit; the rate goes up when nothing was lost, and down when something was. So they stay where half of them lose, and
@@ -151,8 +151,8 @@ def show_printed(by_producers):
     print("## Printed events\n")
     print('`printf("%d %s\\n", pid, comm)` to a file in memory, ten for each call that is traced: events in a second without loss, and CPU time of the tracer for an event, '
           f"at {CPU_RATE:,} events in a second and at its own highest rate. The tools take turns in {ROUNDS} rounds of trials of {TRIAL_S} s. After one that lost nothing the rate is 4 % higher, "
-          f"after one with a loss it is lower; what is written {LATE_S * 1000:.0f} ms after the last call counts as lost, since a longer run would lose it. The median of the rates "
-          "is shown, at which every other trial loses something, and lower deciles of the CPU times of those that lost nothing. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
+          f"after one with a loss it is lower; what is written {LATE_S * 1000:.0f} ms after the last call counts as lost, since a longer run would lose it. Medians of these trials "
+          f"are shown, of which every other one loses something, and at {CPU_RATE:,} the lower decile. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
     rows = []
     for producers, found in by_producers.items():
         for t, p in found.items():
