@@ -154,6 +154,22 @@ static void *learn(void *arg)
 	return NULL;
 }
 
+/* While a system call reads a map, the kernel runs no program of a kprobe or a perf event on that CPU. A thread that is preempted there, by one that is traced, would cost
+ * all hits until it goes on; so nothing ordinary may preempt this one, or it does not run. */
+static bool start_thread(struct stack_ids *s)
+{
+	pthread_attr_t attr;
+	bool is_started;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 1 });
+	is_started = !pthread_create(&s->thread, &attr, learn, s);
+	pthread_attr_destroy(&attr);
+	return is_started;
+}
+
 void stack_ids_start(struct stack_ids *s)
 {
 	pthread_condattr_t clock;
@@ -167,7 +183,7 @@ void stack_ids_start(struct stack_ids *s)
 	/* Signals are for the thread that waits for events. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s->has_thread = !pthread_create(&s->thread, NULL, learn, s);
+	s->has_thread = start_thread(s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	for (u32 i = 0; s->has_thread && i < s->cnt; i++)
 		refuse(&s->tables[i], false);

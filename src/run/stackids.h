@@ -7,7 +7,7 @@ struct stack_ids;
 
 /* NULL: no map of the script has such numbers. Until it is started, programs do not ask for numbers. */
 struct stack_ids *stack_ids_new(struct object *obj, const struct compile *c);
-/* From now on a thread looks for numbers that programs have seen, and learns them. Without it all goes on, a bit slower. */
+/* From now on a thread looks for numbers that programs have seen, and learns them. Where it may not run all goes on, a bit slower. */
 void stack_ids_start(struct stack_ids *s);
 /* The thread is to end; it may take a moment, for which only stack_ids_free() waits. NULL is fine. */
 void stack_ids_stop(struct stack_ids *s);
