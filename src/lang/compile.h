@@ -283,11 +283,12 @@ struct copy_hooks {
 };
 /* Sets the hooks for all copies from now on, NULL for none; returns those before. */
 const struct copy_hooks *copy_set_hooks(const struct copy_hooks *hooks);
-/* Calls fn on e and everything below it. */
 /* The last part of a map's key: of (a, b), b. */
 static inline struct expr *expr_last_of_key(struct expr *key)
 {
 	return key->kind == E_TUPLE && key->tuple.cnt ? key->tuple.elems[key->tuple.cnt - 1] : key;
 }
+
+/* Calls fn on e and everything below it. */
 void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg);
 void block_walk(struct block *b, void (*fn)(struct expr *e, void *arg), void *arg);
