@@ -200,7 +200,7 @@ bool fn_stack_has_id(const struct compile *c, const struct unit *u, const struct
 
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	bool is_user = e->type->kind == T_USTACK, has_ids = e->type->stack_mode == STACK_BUILD_ID;
+	bool is_user = e->type->kind == T_USTACK, has_build_ids = e->type->stack_mode == STACK_BUILD_ID;
 	const struct provider *p = l->unit->provider;
 	u32 skip = !is_user && p->stack_skip ? p->stack_skip(l->unit) : 0;
 	struct mem m;
@@ -229,7 +229,7 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 		l->stack_id->r = lower_stack_id(l, w.flags);
 		return v;
 	}
-	if (has_ids)
+	if (has_build_ids)
 		w.flags |= BPF_F_USER_BUILD_ID;
 	if (is_at_entry(l->c, l->unit, e->type)) {
 		take_at_entry(l, &w);

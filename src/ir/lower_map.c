@@ -443,14 +443,11 @@ static bool uses_slot(const struct lower *l, const struct map *m)
 	return m->slots.cnt && !unit_is_rare(l->unit);
 }
 
-/* In the key's slot, or in the hash map. */
-static void find_or_insert_behind(struct lower *l, const struct map *m, const struct slot *s, vreg p)
+/* Ends what looked for an element: *p is the value in the slot for those who come by `mine`; others have set it. */
+static void meet_at_slot(struct lower *l, const struct slot *s, vreg p, struct ir_block *mine)
 {
-	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct ir_block *done = ir_block_new(l->b.f);
 
-	lower_slot_claim(l, s, mine, other);
-	ir_place(&l->b, other);
-	find_or_insert_in(l, m, lower_slot_key(l, s), p);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, mine);
 	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(s))));
@@ -458,10 +455,21 @@ static void find_or_insert_behind(struct lower *l, const struct map *m, const st
 	ir_place(&l->b, done);
 }
 
+/* In the key's slot, or in the hash map. */
+static void find_or_insert_behind(struct lower *l, const struct map *m, const struct slot *s, vreg p)
+{
+	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f);
+
+	lower_slot_claim(l, s, mine, other);
+	ir_place(&l->b, other);
+	find_or_insert_in(l, m, lower_slot_key(l, s), p);
+	meet_at_slot(l, s, p, mine);
+}
+
 /* The same where the kernel's number can stand for the stack in the key. */
 static void find_or_insert_by_stack_id(struct lower *l, const struct map *m, struct mem key, const struct stack_id *id, vreg p)
 {
-	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct ir_block *mine = ir_block_new(l->b.f), *other = ir_block_new(l->b.f);
 	u32 mark = lower_mark(l);
 	struct slot s;
 
@@ -470,11 +478,7 @@ static void find_or_insert_by_stack_id(struct lower *l, const struct map *m, str
 	lower_stack_id_frames(l, id);
 	find_or_insert(l, m, key, p);
 	lower_forget(l, mark);
-	ir_jmp(&l->b, done);
-	ir_place(&l->b, mine);
-	ir_mov_to(&l->b, p, opnd_reg(lower_addr(l, lower_slot_value(&s))));
-	ir_jmp(&l->b, done);
-	ir_place(&l->b, done);
+	meet_at_slot(l, &s, p, mine);
 }
 
 /* Aggregations: the element is updated in place. */
