@@ -1,4 +1,4 @@
-/* What print(), clear() and zero() do to a map of the script, and the maps at the end. */
+/* What print(), clear() and zero() do to a map of the script, the maps at the end, and whose addresses they have. */
 #include <errno.h>
 #include <stdlib.h>
 

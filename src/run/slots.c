@@ -60,7 +60,7 @@ static void trim_stack(const struct map *m, u8 *key)
 }
 
 /* The key of the hash map, of one that ends in a stack's number. */
-static bool expand_stack(const struct object *obj, const struct map *m, const u8 *head, u8 *key)
+static void expand_stack(const struct object *obj, const struct map *m, const u8 *head, u8 *key)
 {
 	u32 head_sz = m->slots.key_sz;
 	u64 id, cnt = (m->key->size - head_sz) / 8;
@@ -68,13 +68,11 @@ static bool expand_stack(const struct object *obj, const struct map *m, const u8
 
 	memcpy(&id, head + head_sz - 8, 8);
 	frames = stack_ids_frames(obj->stack_ids, m, id);
-	if (!frames)
-		return false;
+	BUG_ON(!frames); /* or programs would not have used the number */
 	memcpy(key, head, head_sz - 8);
 	memcpy(key + head_sz - 8, &cnt, 8);
 	memcpy(key + head_sz, frames, 8 * cnt);
 	trim_stack(m, key);
-	return true;
 }
 
 /* An aggregation has one as soon as something was added; a sum, which may be 0 all the same, is never cleared, see lay_out_slots(). */
@@ -151,8 +149,7 @@ static void gather(const struct object *obj, const struct map *m, const struct t
 			if (!key || !has_value(m, value))
 				continue;
 			if (whole) {
-				if (!expand_stack(obj, m, key, whole))
-					continue;
+				expand_stack(obj, m, key, whole);
 				key = whole;
 			}
 			place = find(x, d, key);

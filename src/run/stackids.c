@@ -34,6 +34,12 @@ static void refuse(struct table *t, bool is_refused)
 	__atomic_store_n(&t->head->refusal, is_refused ? STACK_IDS_REFUSED : 0, __ATOMIC_SEQ_CST);
 }
 
+static void refuse_all(struct stack_ids *s, bool is_refused)
+{
+	for (u32 i = 0; i < s->cnt; i++)
+		refuse(&s->tables[i], is_refused);
+}
+
 struct stack_ids *stack_ids_new(struct object *obj, const struct compile *c)
 {
 	u8 *data = obj->ops->quiesce ? obj->ops->map_mem(obj, MAP_IDX_DATA) : NULL;
@@ -183,10 +189,11 @@ void stack_ids_start(struct stack_ids *s)
 	/* Signals are for the thread that waits for events. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refuse_all(s, false); /* before there is a thread that may decide otherwise */
 	s->has_thread = start_thread(s);
+	if (!s->has_thread)
+		refuse_all(s, true);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	for (u32 i = 0; s->has_thread && i < s->cnt; i++)
-		refuse(&s->tables[i], false);
 }
 
 void stack_ids_stop(struct stack_ids *s)
