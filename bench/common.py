@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import shlex
 import signal
 import statistics
@@ -18,7 +19,7 @@ class Setup:
     """Filled by measure.py from the command line: the tools, by name, and where things are."""
     tools = {}      # name -> words of the command, before -e
     titles = {}     # name -> how tables call it
-    sonde = launch = spin = hand = loader = scratch = ""
+    sonde = launch = mood = spin = hand = loader = scratch = ""
     is_quick = False
 
 
@@ -29,106 +30,10 @@ def say(text):
 START = time.monotonic()
 
 
-# ---- commands: wall time, processor time, memory ----
-
 def quartile(values):
     """A quarter is less. Where what disturbs only adds, this is steadier than the median; and no single lucky value counts, as in the minimum."""
     return sorted(values)[len(values) // 4]
 
-
-def decile(values):
-    """A tenth is less; of fewer than ten it is the least."""
-    return sorted(values)[len(values) // 10]
-
-
-MOSTLY = 0.7  # of the wall time
-
-
-class Cost:
-    """Over the runs of one command: ms, ms, MB. CPU time is only added to by what disturbs, and so is the wall time of a command that computes most of
-    the time. A machine that is shared has slow moods: all of its CPUs take up to half as long again, for seconds, small programs more than large ones.
-    How much of a measurement they take differs, and may be three quarters; so the lower decile is taken, which is of the good mood as long as that
-    comes at all. Waiting for the kernel takes now longer and now shorter, in steps of its clock, whatever the mood: there the middle is what is steady."""
-
-    def __init__(self):
-        self.runs = []
-
-    def add(self, wall_ns, cpu_us, rss_kb):
-        self.runs.append((wall_ns / 1e6, cpu_us / 1e3, rss_kb / 1024))
-
-    @property
-    def wall(self):
-        is_computing = statistics.median(r[1] / r[0] for r in self.runs) > MOSTLY
-        return decile([r[0] for r in self.runs]) if is_computing else self.median_wall
-
-    median_wall = property(lambda self: statistics.median(r[0] for r in self.runs))
-    cpu = property(lambda self: decile([r[1] for r in self.runs]))
-    rss = property(lambda self: statistics.median(r[2] for r in self.runs))
-
-    def __str__(self):
-        return f"{num(self.wall)} / {num(self.cpu)} / {num(self.rss)}"
-
-
-def run_once(cmd, limit=120):
-    """(wall ns, CPU µs, RSS KiB), or None when the command failed or took too long."""
-    # In a group of its own, so that nothing of it goes on when it took too long.
-    with subprocess.Popen([Setup.launch] + cmd, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True) as proc:
-        try:
-            text, _ = proc.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(proc.pid, signal.SIGKILL)
-            return None
-    wall, cpu, rss, status = map(int, text.split())
-    if status != 0:
-        say(f"status {status} of: {shlex.join(cmd)[:200]}")
-        return None
-    return wall, cpu, rss
-
-
-ROUND_NS = 400e6  # a command that is over sooner runs several times in each round: some wait for the kernel, now long, now short
-MOST_IN_ROUND = 25
-
-
-def compare(rows, rounds, limit=120):
-    """The rows of a table, each name -> argv or (argv, how many of the rounds it takes part in). Commands take turns, so that they share the machine's
-    moods, and so do rows: the runs of a quick command would all be in one mood, if they were in a row. What fails is left out. Returns a dict of Cost
-    for each row."""
-    rows = [{name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c} for commands in rows]
-    in_round = [{name: runs_in_round(cmd, limit) if cnt > 2 else 1 for name, (cmd, cnt) in commands.items()} for commands in rows]
-    costs = [{} for _ in rows]
-    for i in range(rounds):
-        for commands, counts, found in zip(rows, in_round, costs):
-            # Those of few rounds have them spread over all.
-            taking_part = {name: counts[name] for name, (_, cnt) in commands.items() if is_due(i, cnt, rounds)}
-            for name in alternating(taking_part):
-                got = run_once(commands[name][0], limit)
-                if got:
-                    found.setdefault(name, Cost()).add(*got)
-    return costs
-
-
-def is_due(i, cnt, total):
-    """Whether it is one of cnt that are spread over total."""
-    return (i + 1) * cnt // total > i * cnt // total
-
-
-def alternating(counts):
-    """Each name as often as it says, one by one in turn: two commands that take a millisecond are compared in the same moment."""
-    most = max(counts.values(), default=0)
-    return [name for i in range(most) for name, cnt in counts.items() if is_due(i, cnt, most)]
-
-
-def runs_in_round(cmd, limit):
-    """How often the command is to run in each of its rounds: never, when it fails. Warms the caches, too."""
-    got = run_once(cmd, limit)
-    return max(1, min(MOST_IN_ROUND, int(ROUND_NS / got[0]))) if got else 0
-
-
-def script_args(tool, script):
-    return Setup.tools[tool] + ["-e", script]
-
-
-# ---- a tracer that runs while something is traced ----
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -137,6 +42,183 @@ def on_cpus(cpus):
     """What subprocess is to call in the child, so that it runs there only, with all its threads; None: anywhere."""
     return (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
 
+
+# ---- what other machines on the same hardware take away ----
+
+class Mood:
+    """The answers of bench/mood.c: how long its loop takes on each CPU, in ns. It tells how slow the machine is at a moment, or was meanwhile."""
+    best = float("inf")  # of all answers, over the whole run
+    OFTEN_MS = 2
+
+    def __init__(self, cpus=None):
+        self.cpus = cpus or CPUS
+        self.proc = subprocess.Popen([Setup.mood], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, preexec_fn=on_cpus(self.cpus))
+
+    def ask(self, period_ms=0, cpus=None):
+        """The mean since it was asked last. From now on the loop runs that often, or only when it is asked."""
+        self.proc.stdin.write(f"{period_ms}\n")
+        answer = dict(zip(self.cpus, map(float, self.proc.stdout.readline().split())))
+        Mood.best = min(Mood.best, *answer.values())
+        return statistics.mean(answer[cpu] for cpu in cpus or self.cpus)
+
+    def during(self, fn, period_ms=0, cpus=None):
+        """(what fn() returns, the mood meanwhile)"""
+        self.ask(period_ms)
+        try:
+            return fn(), self.ask(cpus=cpus)
+        except BaseException:
+            self.ask()
+            raise
+
+    def stop(self):
+        self.proc.stdin.close()
+        self.proc.wait()
+
+
+def middle(values):
+    """The mean of the middle half. Waiting for the kernel takes one of a few times, and of those the median is now this and now that."""
+    values = sorted(values)
+    cut = len(values) // 4
+    return statistics.mean(values[cut:len(values) - cut])
+
+
+class Samples:
+    """Values, and the mood in which each was taken: what they would be on a machine of its own. The mood is what a fixed piece of work took, best() is how
+    long it takes at best."""
+    CALM = 1.05
+    ENOUGH = 12
+
+    def __init__(self, best=lambda: Mood.best):
+        self.best = best
+        self.all = []  # (value, mood, share that computes)
+
+    def add(self, value, mood, share=1.0):
+        self.all.append((value, mood, share))
+
+    @property
+    def calm(self):
+        """For short ones, of which some have the best mood: only these count. Of them, what disturbs only adds."""
+        ordered = sorted(self.all, key=lambda sample: sample[1])
+        enough = [value for i, (value, mood, _) in enumerate(ordered) if i < self.ENOUGH or mood <= self.CALM * self.best()]
+        return quartile(enough)
+
+    @property
+    def calmer(self):
+        """For what is handed from one CPU to another, which no single mood slows: the better half counts."""
+        ordered = sorted(self.all, key=lambda sample: sample[1])
+        return middle([value for value, _, _ in ordered[:(len(ordered) + 1) // 2]])
+
+    @property
+    def corrected(self):
+        """For long ones: each is divided by how much slower the machine was, as far as it computed. That is right for most programs within a few per cent."""
+        best = self.best()
+        return middle([value * (1 - share + share * best / mood) for value, mood, share in self.all])
+
+
+# ---- commands: wall time, processor time, memory ----
+
+nothing_ns = []  # what a program took that ends at once, whenever launch.c tried
+
+
+class Cost:
+    """Over the runs of one command: ms, ms, MB. What does little is mostly the kernel's work of starting and ending a program; for that, doing nothing but
+    that is what tells the mood."""
+
+    def __init__(self, is_little=False):
+        best = {"best": lambda: sorted(nothing_ns)[len(nothing_ns) // 20]} if is_little else {}
+        self.walls, self.cpus, self.sizes = Samples(**best), Samples(**best), []
+
+    def add(self, wall_ns, cpu_us, rss_kb, mood):
+        self.walls.add(wall_ns / 1e6, mood, min(1, cpu_us * 1e3 / wall_ns))
+        self.cpus.add(cpu_us / 1e3, mood)
+        self.sizes.append(rss_kb / 1024)
+
+    wall = property(lambda self: self.walls.corrected)
+    cpu = property(lambda self: self.cpus.corrected)
+    rss = property(lambda self: statistics.median(self.sizes))
+
+    def __str__(self):
+        return f"{num(self.wall)} / {num(self.cpu)} / {num(self.rss)}"
+
+
+def run_once(cmd, limit=120, cpus=None):
+    """(wall ns, CPU µs, RSS KiB, wall ns of doing nothing), or None when the command failed or took too long."""
+    # In a group of its own, so that nothing of it goes on when it took too long.
+    with subprocess.Popen([Setup.launch] + cmd, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+                          preexec_fn=on_cpus(cpus)) as proc:
+        try:
+            text, _ = proc.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(proc.pid, signal.SIGKILL)
+            return None
+    wall, cpu, rss, status, nothing = map(int, text.split())
+    if status != 0:
+        say(f"status {status} of: {shlex.join(cmd)[:200]}")
+        return None
+    nothing_ns.append(nothing)
+    return wall, cpu, rss, nothing
+
+
+LITTLE_US = 5000  # of CPU time: most of it is the start and the end of the program
+REST_ABOVE_NS, REST_S = 3e6, 0.04
+ROUND_NS = 400e6  # a command that is over sooner runs several times in each round: some wait for the kernel, now long, now short
+MOST_IN_ROUND = 25
+
+
+def compare(rows, rounds, limit=120, cpus=None):
+    """The rows of a table, each name -> argv or (argv, how many of the rounds it takes part in). Commands take turns, so that they share the machine's
+    moods, and so do rows: the runs of a quick command would all be in one mood, if they were in a row. What fails is left out. Returns a dict of Cost
+    for each row. With cpus they run there only, and the mood of no other counts."""
+    rows = [{name: c if isinstance(c, tuple) else (c, rounds) for name, c in commands.items() if c} for commands in rows]
+    # The first run warms the caches. What takes long is not run for that.
+    firsts = [{name: first_cost(cmd, limit, cpus) if cnt > 2 else LONG for name, (cmd, cnt) in commands.items()} for commands in rows]
+    costs = [{} for _ in rows]
+    mood = Mood()
+    for i in range(rounds):
+        for commands, first, found in zip(rows, firsts, costs):
+            # Those of few rounds have them spread over all.
+            taking_part = {name: max(1, min(MOST_IN_ROUND, int(ROUND_NS / first[name][0])))
+                           for name, (_, cnt) in commands.items() if first[name] and times_due(i, cnt, rounds)}
+            for name in alternating(taking_part):
+                (wall, cpu, *_), cmd = first[name], commands[name][0]
+                is_little = cpu < LITTLE_US
+                if wall > REST_ABOVE_NS:
+                    # What the kernel has to free of the one before is done then, which one would wait for; and it begins at any moment between two ticks.
+                    time.sleep(REST_S + random.uniform(0, 0.01))
+                if is_little:
+                    got = run_once(cmd, limit, cpus)
+                else:
+                    got, was = mood.during(lambda cmd=cmd: run_once(cmd, limit, cpus), Mood.OFTEN_MS, cpus)
+                if got:
+                    found.setdefault(name, Cost(is_little)).add(*got[:3], got[3] if is_little else was)
+    mood.stop()
+    return costs
+
+
+def times_due(i, cnt, total):
+    """How many of cnt fall on turn i, when they are spread over total turns; a single one is in the middle."""
+    return ((i + 1) * cnt + total // 2) // total - (i * cnt + total // 2) // total
+
+
+def alternating(counts):
+    """Each name as often as it says, one by one in turn: two commands that take a millisecond are compared in the same moment."""
+    most = max(counts.values(), default=0)
+    return [name for i in range(most) for name, cnt in counts.items() if times_due(i, cnt, most)]
+
+
+LONG = (float("inf"), float("inf"))
+
+
+def first_cost(cmd, limit, cpus):
+    """What run_once() returns. Of two runs, the second: what the first has to read from the disk is no matter of the command's."""
+    return run_once(cmd, limit, cpus) and run_once(cmd, limit, cpus)
+
+
+def script_args(tool, script):
+    return Setup.tools[tool] + ["-e", script]
+
+
+# ---- a tracer that runs while something is traced ----
 
 def cpus_beside(producers):
     """Those which that many of Spin leave free, None when there are none. A tracer on them has the way to the producer that it always has."""
@@ -164,8 +246,8 @@ class Spin:
     """The program that makes system calls, kept running, on a CPU of its own: the last, or that many before it."""
 
     def __init__(self, before=0):
-        self.proc = subprocess.Popen([Setup.spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                     preexec_fn=on_cpus([CPUS[-1 - before % len(CPUS)]]))
+        self.cpus = [CPUS[-1 - before % len(CPUS)]]
+        self.proc = subprocess.Popen([Setup.spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, preexec_fn=on_cpus(self.cpus))
 
     def begin(self, call, cnt, rate=0):
         self.proc.stdin.write(f"{call} {cnt} {rate}\n")

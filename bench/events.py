@@ -7,46 +7,52 @@ import subprocess
 import tempfile
 import time
 
-from common import ENV, Setup, Spin, Tracer, cpus_beside, geometric_mean, num, program_stats, quartile, ratio, say, script_args, table
+from common import ENV, Mood, Samples, Setup, Spin, Tracer, cpus_beside, geometric_mean, num, program_stats, ratio, say, script_args, table
 from scripts import EVENTS, ONE_LINERS
 
 
 class EventCost:
-    """Lower quartiles of many short stretches: what a neighbour on the machine takes away is no cost of ours, and a lucky stretch is none either."""
+    """Of many short stretches."""
 
     def __init__(self, is_printed, plain_calls=None):
         self.is_printed = is_printed
-        self.programs, self.calls = [], []  # ns of the programs for a call, and of a call
-        self.plain_calls = [] if plain_calls is None else plain_calls  # of calls without a tracer; tools that are compared have these together
+        self.programs, self.calls = Samples(), Samples()  # ns of the programs for a call, and of a call
+        self.plain_calls = plain_calls or Samples()  # of calls without a tracer; tools that are compared have these together
         self.verified = 0
 
     def __str__(self):
         return f"{num(self.ns)} / {num(self.added)}"
 
-    ns = property(lambda self: quartile(self.programs))
-    added = property(lambda self: quartile(self.calls) - quartile(self.plain_calls))
+    ns = property(lambda self: self.programs.calm)
+    added = property(lambda self: self.calls.calm - self.plain_calls.calm)
 
 
 def stretches(is_printed):
     """How many stretches of how many calls. Where each call prints, so few in a row that every buffer has room for them."""
-    return (70, 400) if is_printed else (20, 8000)
+    return (70, 400) if is_printed else (40, 4000)
 
 
-def measure_one(start, call, cost, spin):
+def measure_one(start, call, cost, spin, mood):
     """One turn of a tool, which start(cpus) starts: stretches without it, then with it; of these some with the kernel's statistics, for the time of the programs, and
     some without, for what a call takes."""
     cnt, calls = stretches(cost.is_printed)
-    cost.plain_calls += [spin.run(call, calls) for _ in range(cnt)]
+
+    def stretch_alone():
+        """(ns of a call, the mood meanwhile)"""
+        return mood.during(lambda: spin.run(call, calls), cpus=spin.cpus)
+
+    for _ in range(cnt):
+        cost.plain_calls.add(*stretch_alone())
     tracer = start(cpus_beside(1))
 
     def stretch():
         if not cost.is_printed:
-            return spin.run(call, calls)
+            return stretch_alone()
         # Whether the reader has gone to sleep again, and has to be woken, is a matter of luck, and costs up to ten times what the program does. So it is held.
         with tracer.held():
-            took = spin.run(call, calls)
+            got = stretch_alone()
         time.sleep(0.003)
-        return took
+        return got
 
     try:
         if not tracer.wait_attached(spin, call):
@@ -54,12 +60,13 @@ def measure_one(start, call, cost, spin):
         with program_stats():
             for _ in range(cnt):
                 before = tracer.programs()
-                stretch()
+                _, was = stretch()
                 after = tracer.programs()
                 # All programs of a script together, over the calls that were made.
-                cost.programs.append(sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls)
+                cost.programs.add(sum(after[i]["run_time_ns"] - before[i]["run_time_ns"] for i in after if i in before) / calls, was)
         cost.verified = sum(p["verified_insns"] for p in after.values())
-        cost.calls += [stretch() for _ in range(cnt)]
+        for _ in range(cnt):
+            cost.calls.add(*stretch())
         return True
     finally:
         tracer.stop()
@@ -68,22 +75,24 @@ def measure_one(start, call, cost, spin):
 def measure_events():
     """[(what, {tool: EventCost})]"""
     rows = []
-    rounds = 1 if Setup.is_quick else 6
-    spin = Spin()
+    spin, mood = Spin(), Mood()
     for name, what, script, call in EVENTS:
         say("cost per event: " + what)
         commands = {tool: script_args(tool, script) for tool in Setup.tools}
         if Setup.loader:
             commands["hand"] = [Setup.loader, os.path.join(Setup.hand, name + ".bpf.o")]
-        plain_calls = []
-        costs = {tool: EventCost("printf" in script, plain_calls) for tool in commands}
-        for _ in range(rounds):
+        plain_calls = Samples()
+        is_printed = "printf" in script
+        costs = {tool: EventCost(is_printed, plain_calls) for tool in commands}
+        # What prints depends on where the kernel gave it memory, so it starts more often.
+        for _ in range(2 if Setup.is_quick else 12 if is_printed else 6):
             for tool, cmd in commands.items():
-                if tool in costs and not measure_one(lambda cpus, cmd=cmd: Tracer(cmd, cpus=cpus), call, costs[tool], spin):
+                if tool in costs and not measure_one(lambda cpus, cmd=cmd: Tracer(cmd, cpus=cpus), call, costs[tool], spin, mood):
                     say(f"{tool}: no events")
                     del costs[tool]
         rows.append((what, costs))
     spin.stop()
+    mood.stop()
     return rows
 
 
@@ -97,7 +106,7 @@ def event_ratios(rows, other, field="ns"):
 def show_events(rows):
     print("## Cost per event\n")
     print("System calls in a loop; nanoseconds spent in the BPF programs, as the kernel counts them with two clock reads of its own for each run / nanoseconds that "
-          "tracing adds to the call, measured while that counting is off, so that the clock reads are not in it. Lower quartiles of many short stretches, with and without the "
+          "tracing adds to the call, measured while that counting is off, so that the clock reads are not in it. Many short stretches, with and without the "
           "tracer, the tools in turn, the caller and the tracer each on a CPU of its own; where each call prints, the reader is held for a moment, so that waking it is in no figure (what reading "
           "costs is below, at *Printed events*). *By hand* is C with "
           "the maps one would take (`bench/hand`) and the same clock, compiled by clang -O2, on the same tracepoints. Sonde's program is on the raw "

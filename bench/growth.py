@@ -4,9 +4,9 @@ import math
 import os
 import subprocess
 
-from common import Setup, Spin, Tracer, compare, num, program_stats, quartile, say, script_args, table
+from common import CPUS, Mood, Samples, Setup, Spin, Tracer, compare, num, program_stats, say, script_args, table
 from events import EventCost, measure_one
-from printing import FILL, print_map
+from printing import FILL, Printouts, print_map
 from scripts import long_script, many_probes
 
 # A power of the work up to this counts as linear: the figures vary.
@@ -15,7 +15,7 @@ LINEAR = 1.1
 
 def command_curve(commands):
     """[(n, ms of wall time)] of n -> argv; None when it fails, which run_once() tells. The points take turns, so that no mood of the machine bends the curve."""
-    costs = compare([{"sonde": cmd} for cmd in commands.values()], 1 if Setup.is_quick else 3)
+    costs = compare([{"sonde": cmd} for cmd in commands.values()], 1 if Setup.is_quick else 5, cpus=CPUS[-1:])
     return [(n, c["sonde"].wall if c else None) for n, c in zip(commands, costs)]
 
 
@@ -59,24 +59,26 @@ def curve_sites():
 
 
 def curve_keys():
-    spin = Spin()
+    spin, mood = Spin(), Mood()
     sizes = [n for n in (1000, 10_000, 100_000, 1_000_000) if not Setup.is_quick or n <= 100_000]
-    seconds = {n: [] for n in sizes}
+    printouts = {n: Printouts() for n in sizes}
     for _ in range(2 if Setup.is_quick else 5):
         for n in sizes:
-            seconds[n].append(print_map("sonde", FILL, n, spin).seconds)
+            printouts[n].add(print_map("sonde", FILL, n, spin, mood))
     spin.stop()
-    return [(n, quartile(s) * 1e3) for n, s in seconds.items()]
+    mood.stop()
+    return [(n, p.seconds * 1e3) for n, p in printouts.items()]
 
 
 def curve_strings():
-    spin = Spin()
+    spin, mood = Spin(), Mood()
     costs = {n: EventCost(is_printed=True) for n in (16, 64, 256, 1024, 3072)}
     for _ in range(1 if Setup.is_quick else 4):
         for n, cost in costs.items():
             script = f't:syscalls:sys_enter_swapoff {{ printf("%s\\n", str(args.specialfile, {n})); }}'
-            measure_one(lambda cpus, script=script: Tracer(script_args("sonde", script), cpus=cpus), f"swapoff:{n}", cost, spin)
+            measure_one(lambda cpus, script=script: Tracer(script_args("sonde", script), cpus=cpus), f"swapoff:{n}", cost, spin, mood)
     spin.stop()
+    mood.stop()
     return [(n, cost.ns) for n, cost in costs.items()]
 
 
@@ -94,20 +96,21 @@ def count_at_once(tracer, spins, calls=30_000):
 def curve_cpus():
     """Nanoseconds of an event while this many CPUs count at once."""
     most = min(os.cpu_count(), 8)
-    spins = [Spin(i) for i in range(most)]
+    spins, mood = [Spin(i) for i in range(most)], Mood()
     tracer = Tracer(script_args("sonde", "t:syscalls:sys_enter_getppid { @ = count(); }"))
-    found = {n: [] for n in range(1, most + 1)}
+    found = {n: Samples() for n in range(1, most + 1)}
     try:
         if tracer.wait_attached(spins[0], "getppid"):
             with program_stats():
                 for _ in range(40):
                     for n, ns in found.items():
-                        ns.append(count_at_once(tracer, spins[:n]))
+                        ns.add(*mood.during(lambda n=n: count_at_once(tracer, spins[:n])))
     finally:
         tracer.stop()
         for s in spins:
             s.stop()
-    return [(n, quartile(ns) if ns else None) for n, ns in found.items()]
+        mood.stop()
+    return [(n, ns.calm if ns.all else None) for n, ns in found.items()]
 
 
 CURVES = [
@@ -198,4 +201,4 @@ def measure_compile():
             rows[what]["new"] = (Setup.tools["new"] + ["--mode", "codegen", path], PEER_ROUNDS)
         if "old" in Setup.tools:
             rows[what]["old"] = (Setup.tools["old"] + ["--emit-elf", os.path.join(Setup.scratch, "compile.o"), path], PEER_ROUNDS)
-    return list(zip(rows, compare(rows.values(), 2 * PEER_ROUNDS, limit=10 if Setup.is_quick else LIMIT_S)))
+    return list(zip(rows, compare(rows.values(), 2 * PEER_ROUNDS, limit=10 if Setup.is_quick else LIMIT_S, cpus=CPUS[-1:])))

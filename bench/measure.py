@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 
-from common import Setup, compare, geometric_mean, num, ratio, say, script_args, table, times
+from common import CPUS, Setup, compare, geometric_mean, num, ratio, say, script_args, table, times
 from events import BASE, event_ratios, insn_ratios, measure_events, measure_insns, show_events, show_insns
 from growth import FUNCTIONS, LINEAR, make_functions, measure_compile, measure_growth, show_growth, slope
 from guests import guest_ratios, measure_guests, show_guests
@@ -16,7 +16,7 @@ from printing import measure_maps, measure_printed, show_maps, show_printed
 
 p = argparse.ArgumentParser()
 p.add_argument("--sonde", required=True)
-p.add_argument("--tools", required=True, help="folder of launch, spin, loader and hand/*.bpf.o")
+p.add_argument("--tools", required=True, help="folder of launch, mood, spin, loader and hand/*.bpf.o")
 p.add_argument("--new", help="command that runs the newest bpftrace")
 p.add_argument("--old", help="command that runs the bpftrace of Debian 12")
 p.add_argument("--ply", help="command that runs ply")
@@ -26,7 +26,7 @@ p.add_argument("--only", default="", help="letters of the sections: s, e, p, m, 
 p.add_argument("--quick", action="store_true")
 opts = p.parse_args()
 
-ROUNDS = 5 if opts.quick else 15
+ROUNDS = 6 if opts.quick else 30
 
 
 def version_of(cmd):
@@ -38,7 +38,7 @@ def version_of(cmd):
 def set_up():
     s = Setup
     s.sonde, s.is_quick = opts.sonde, opts.quick
-    s.launch, s.spin, s.hand = (os.path.join(opts.tools, n) for n in ("launch", "spin", "hand"))
+    s.launch, s.mood, s.spin, s.hand = (os.path.join(opts.tools, n) for n in ("launch", "mood", "spin", "hand"))
     loader = os.path.join(opts.tools, "loader")
     s.loader = loader if os.path.exists(loader) else ""
     s.scratch = os.path.join(opts.tools, "scratch")
@@ -88,7 +88,7 @@ def measure_commands():
     row("100 uprobes `{ @[probe] = count(); }`", f"uprobe:{path}:f000* {{ @[probe] = count(); }} BEGIN {{ exit(); }}",
         counts={"new": peers, "old": 0})
     rows["`-l 'tracepoint:*'`"] = {t: cmd + ["-l", "tracepoint:*"] for t, cmd in Setup.tools.items()}
-    return list(zip(rows, compare(rows.values(), ROUNDS)))
+    return list(zip(rows, compare(rows.values(), ROUNDS, cpus=CPUS[-1:])))
 
 
 BTF = "/sys/kernel/btf/vmlinux"
@@ -108,7 +108,7 @@ def measure_types():
     rows.append(("a script that uses `curtask->parent->comm`", "the script with `comm`",
                  script_args("sonde", "BEGIN { @[((struct task_struct *)curtask)->parent->comm] = 1; exit(); }"),
                  script_args("sonde", "BEGIN { @[comm] = 1; exit(); }")))
-    costs = compare([{"sonde": sonde, "other": other} for _, _, sonde, other in rows], ROUNDS)
+    costs = compare([{"sonde": sonde, "other": other} for _, _, sonde, other in rows], ROUNDS // 2, cpus=CPUS[-1:])
     return [(title, other, c) for (title, other, _, _), c in zip(rows, costs)]
 
 
@@ -279,7 +279,10 @@ def report(m):
         versions.append(f"clang {version_of(['clang'])}")
     versions += [f"{tool} {version_of([tool])}" for tool in OTHERS if shutil.which(tool)]
     print("- " + "; ".join(versions))
-    print(f"- load average before the run {m['load']:.1f}, and {os.getloadavg()[0]:.1f} at its end: much more than 1 to 2 is other work, which disturbs\n")
+    print(f"- load average before the run {m['load']:.1f}, and {os.getloadavg()[0]:.1f} at its end: much more than 1 to 2 is other work, which disturbs")
+    print("- times are those of a core of one's own. A virtual CPU shares its core, and while the neighbour works everything takes up to half as long again. A fixed piece of work is "
+          "timed beside every measurement, and tells. Of the short stretches of calls only the undisturbed count, and of these the lower quartile. Elsewhere computing is divided by how much slower "
+          "the machine was, and the mean of the middle half of the runs is shown\n")
 
     print("## Goals\n")
     table(["", "goal", "measured", "met"], goals_of(m))
@@ -288,7 +291,7 @@ def report(m):
     peers = [t for t in tools[1:] if t != "ply"]
     if m["commands"]:
         print("## Start-up, attaching and detaching\n")
-        print("ms of wall time / ms of CPU time / MB of largest resident set; lower deciles, but medians of the wall time of what mostly waits. What is over soon ran often, at times all over the measurement. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
+        print("ms of wall time / ms of CPU time / MB of largest resident set, on one CPU. What is over soon ran often, at times all over the measurement. LIBC is a copy of the C library that nobody runs. `–` is what was left out: bpftrace 0.17 waits for the kernel "
               "at every site, which is minutes for thousands, and ply has no such wildcards.\n")
         rows = []
         for title, c in m["commands"]:

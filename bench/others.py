@@ -5,7 +5,7 @@ import re
 import select
 import shutil
 
-from common import Setup, Spin, Tracer, compare, num, ratio, run_once, say, script_args, table
+from common import Mood, Samples, Setup, Spin, Tracer, compare, num, ratio, run_once, say, script_args, table
 from events import EventCost, measure_one
 from printing import FILL, print_map
 
@@ -41,38 +41,41 @@ class PerfStat(Tracer):
 def added_to_a_call():
     """{side: ns}"""
     starts = {"sonde": lambda cpus: Tracer(script_args("sonde", PROBE + " { @ = count(); }"), cpus=cpus), "other": lambda cpus: PerfStat(EVENT, cpus)}
-    plain_calls = []
+    plain_calls = Samples()
     costs = {side: EventCost(False, plain_calls) for side in starts}
-    spin = Spin()
+    spin, mood = Spin(), Mood()
     try:
         for _ in range(2 if Setup.is_quick else 6):
             for side, start in starts.items():
-                if not measure_one(start, "getppid", costs[side], spin):
+                if not measure_one(start, "getppid", costs[side], spin, mood):
                     return {}
     finally:
         spin.stop()
+        mood.stop()
     return {side: c.added for side, c in costs.items()}
 
 
 def dump_map(keys):
     """{side: ms}: bpftool dumps the map that Sonde has filled, then Sonde prints it and ends. Both write to a file in memory."""
-    spin = Spin()
-    found = {"sonde": [], "other": []}
+    spin, mood = Spin(), Mood()
+    found = {"sonde": Samples(), "other": Samples()}
     path = lines_of("bpftool")
 
     def dump(tracer):
-        got = run_once(["sh", "-c", f"bpftool map dump id {largest_map(tracer)} >{path}"])
+        got, was = mood.during(lambda: run_once(["sh", "-c", f"bpftool map dump id {largest_map(tracer)} >{path}"]), Mood.OFTEN_MS)
         with open(path) as f:
             elements = int(re.findall(r"\d+", f.readlines()[-1])[0]) if got else 0
         # Sonde has some keys in slots beside the map.
         if elements >= 0.9 * keys:
-            found["other"].append(got[0] / 1e6)
+            found["other"].add(got[0] / 1e6, was)
 
     for _ in range(1 if Setup.is_quick else 5):
-        printed = print_map("sonde", FILL, keys, spin, before_end=dump)
-        found["sonde"] += [printed.seconds * 1e3] if printed and printed.seconds else []
+        printed = print_map("sonde", FILL, keys, spin, mood, before_end=dump)
+        if printed and printed.seconds:
+            found["sonde"].add(printed.seconds * 1e3, printed.mood)
     spin.stop()
-    return {side: min(ms) for side, ms in found.items() if ms}
+    mood.stop()
+    return {side: ms.corrected for side, ms in found.items() if ms.all}
 
 
 RINGBUF = "27"  # BPF_MAP_TYPE_RINGBUF: its entries are bytes

@@ -1,10 +1,9 @@
 """What reaches the output: printed events, and maps of many keys."""
 
 import os
-import statistics
 import time
 
-from common import MANY_KEYS_ENV, Setup, Spin, Tracer, cpus_beside, decile, num, ratio, say, script_args, table
+from common import MANY_KEYS_ENV, Mood, Samples, Setup, Spin, Tracer, cpus_beside, num, ratio, say, script_args, table
 
 LINE = b" spin\n"
 # Several from each call, so that it is not the call that limits the producer.
@@ -46,58 +45,75 @@ class Lines:
         return got
 
 
-def trial(tracer, lines, spins, rate):
-    """Whether all was printed and soon, events a second, and nanoseconds of the tracer's for each. What is printed only after the last call had been
-    kept by a large buffer, which would have overflown in a longer trial. The size of the file tells: counting its lines takes a while."""
-    calls = int(rate * TRIAL_S / len(spins) / EACH)
-    cnt = calls * EACH
-    cpu = tracer.cpu_ns()
-    for s in spins:
-        s.begin("getppid", calls, rate // len(spins) // EACH)
-    took = max([s.end() for s in spins]) * calls / 1e9
-    time.sleep(LATE_S)
-    size = lines.size()
-    got = lines.wait(cnt * len(spins))
-    return got == cnt * len(spins) and lines.size() == size, cnt * len(spins) / took, (tracer.cpu_ns() - cpu) / max(got, 1)
+class Trial:
+    """Events at a rate, as many as the producers make in TRIAL_S. What is printed only after the last call had been kept by a large buffer, which would have
+    overflown in a longer trial. The size of the file tells: counting its lines takes a while."""
+
+    def __init__(self, tracer, lines, spins, mood, rate):
+        calls = int(rate * TRIAL_S / len(spins) / EACH)
+        cnt = calls * EACH * len(spins)
+        cpu = tracer.cpu_ns()
+
+        def make_calls():
+            for s in spins:
+                s.begin("getppid", calls, rate // len(spins) // EACH)
+            return max([s.end() for s in spins]) * calls / cnt
+
+        self.ns, self.mood = mood.during(make_calls, Mood.OFTEN_MS)  # from one event to the next
+        time.sleep(LATE_S)
+        size = lines.size()
+        got = lines.wait(cnt)
+        self.is_kept = got == cnt and lines.size() == size  # all was printed, and soon
+        self.cpu_ns = (tracer.cpu_ns() - cpu) / max(got, 1)  # the tracer's for an event
+        self.is_short_of_producers = 1e9 / self.ns < SHORT_OF * rate
+
+
+SHORT_OF = 0.9  # producers that make less than that of the rate go as fast as they can
 
 
 class Printed:
-    """One tool's, from trials of all rounds. In a slow mood of the machine (see Cost) what one CPU hands to another takes half as long again, which
-    is much of what Sonde does and little of what others do. So the lower decile of the CPU time counts at CPU_RATE. At a rate near the limit it is a
-    matter of luck whether something is lost, over a quarter of the rate for Sonde and less for others: the rate at which every other trial loses is
-    what all trials together tell best, and that is their median. It follows the moods, and so does the CPU time that an event takes then, for all."""
+    """One tool's, from trials of all rounds. At a rate near the limit it is a matter of luck whether something is lost, over a quarter of the rate for Sonde
+    and less for others: the rate at which every other trial loses is what all trials together tell best, and that is their middle. It follows the moods of the
+    machine, and so does the CPU time that an event takes."""
 
-    SHORT_OF = 0.9    # producers that make less than that of the rate go as fast as they can
     STEPS = (1 / 2, 1 / 4, 1 / 8, 1 / 16)  # powers of two by which the rate changes; the last, 4 %, remains
 
     def __init__(self):
-        self.at_cpu_rate = []  # ns of the tracer for an event, at CPU_RATE
-        self.trials = []       # at the limit: those of find_limit()
+        self.at_cpu_rate = Samples()  # ns of the tracer for an event, at CPU_RATE
+        self.times, self.cpu_times = Samples(), Samples()  # at the limit, in the trials of find_limit(): ns from one event to the next, of the tracer
+        self.trials = self.kept = 0
         self.next_rate = None
         self.steps = list(self.STEPS)
 
     is_short_of_producers = False
-    kept = property(lambda self: [t for t in self.trials if t[0]])
-    rate = property(lambda self: statistics.median(real for _, real, _ in self.trials) if self.kept else 0.0)  # events a second, all producers together
-    is_all = property(lambda self: self.is_short_of_producers and len(self.kept) >= 0.9 * len(self.trials))
-    cpu_ns = property(lambda self: decile(self.at_cpu_rate) if self.at_cpu_rate else None)
-    cpu_top_ns = property(lambda self: statistics.median(cpu for _, _, cpu in self.trials) if self.kept else None)
+    rate = property(lambda self: 1e9 / self.times.calmer if self.kept else 0.0)  # events a second, all producers together
+    is_all = property(lambda self: self.is_short_of_producers and self.kept >= 0.9 * self.trials)
+    cpu_ns = property(lambda self: self.at_cpu_rate.corrected if self.at_cpu_rate.all else None)
+    cpu_top_ns = property(lambda self: self.cpu_times.calmer if self.kept else None)
+
+    def measure_cpu(self, try_rate, cnt):
+        for _ in range(cnt):
+            t = try_rate(CPU_RATE)
+            if t.is_kept:
+                self.at_cpu_rate.add(t.cpu_ns, t.mood)
 
     def find_limit(self, try_rate, cnt):
         """cnt trials around the limit; the rate goes up when nothing was lost, and down when something was. So they stay where half of them lose, and
-        follow the machine's moods. No single trial decides, however unlucky. try_rate is trial() without what stays the same."""
+        follow the machine's moods. No single trial decides, however unlucky. try_rate(rate) makes a Trial."""
         if not self.next_rate:
             self.next_rate = first_limit(try_rate)
         for _ in range(cnt):
-            got = try_rate(self.next_rate)
-            is_kept, real = got[:2]
+            t = try_rate(self.next_rate)
             step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
             if step == self.STEPS[-1]:
-                self.trials.append(got)
-            self.is_short_of_producers = is_kept and real < self.SHORT_OF * self.next_rate
-            if not is_kept:
+                self.trials += 1
+                self.kept += t.is_kept
+                self.times.add(t.ns, t.mood)
+                self.cpu_times.add(t.cpu_ns, t.mood)
+            self.is_short_of_producers = t.is_kept and t.is_short_of_producers
+            if not t.is_kept:
                 self.next_rate = int(self.next_rate / 2 ** step)
-            elif not self.is_short_of_producers:
+            elif not t.is_short_of_producers:
                 self.next_rate = int(self.next_rate * 2 ** step)
 
 
@@ -106,10 +122,10 @@ def first_limit(try_rate):
     rate = 60_000
     while True:
         for _ in range(3):
-            is_kept, real, _ = try_rate(rate)
-            if is_kept:
+            t = try_rate(rate)
+            if t.is_kept:
                 break
-        if not is_kept or real < Printed.SHORT_OF * rate:
+        if not t.is_kept or t.is_short_of_producers:
             return rate
         rate *= 2
 
@@ -117,6 +133,7 @@ def first_limit(try_rate):
 def measure_printed(producers):
     """{how many producers: {tool: Printed}}; all take turns, in several rounds."""
     found = {n: {} for n in producers}
+    mood = Mood()
     for i in range(1 if Setup.is_quick else ROUNDS):
         for n in producers:
             for tool in Setup.tools:
@@ -124,11 +141,12 @@ def measure_printed(producers):
                 if tool == "old" and (n > 1 or i % 3):
                     continue
                 say(f"printed events, {n} producer{'s'[:n > 1]}: {tool}")
-                measure_turn(script_args(tool, SCRIPT), n, found[n].setdefault(tool, Printed()))
+                measure_turn(script_args(tool, SCRIPT), n, found[n].setdefault(tool, Printed()), mood)
+    mood.stop()
     return {n: {tool: p for tool, p in tools.items() if p.trials} for n, tools in found.items()}
 
 
-def measure_turn(cmd, producers, printed):
+def measure_turn(cmd, producers, printed, mood):
     """One tracer's."""
     path = os.path.join(Setup.scratch, "printed")
     spins = [Spin(i) for i in range(producers)]
@@ -138,8 +156,12 @@ def measure_turn(cmd, producers, printed):
             if tracer.wait_attached(spins[0], "getppid"):
                 lines = Lines(path)
                 lines.wait(10 ** 9)
-                printed.at_cpu_rate += [cpu for is_kept, _, cpu in [trial(tracer, lines, spins, CPU_RATE) for _ in range(2)] if is_kept]
-                printed.find_limit(lambda rate: trial(tracer, lines, spins, rate), 5 if not Setup.is_quick else 10)
+
+                def try_rate(rate):
+                    return Trial(tracer, lines, spins, mood, rate)
+
+                printed.measure_cpu(try_rate, 4)
+                printed.find_limit(try_rate, 5 if not Setup.is_quick else 10)
         finally:
             tracer.stop()
             for s in spins:
@@ -151,8 +173,8 @@ def show_printed(by_producers):
     print("## Printed events\n")
     print('`printf("%d %s\\n", pid, comm)` to a file in memory, ten for each call that is traced: events in a second without loss, and CPU time of the tracer for an event, '
           f"at {CPU_RATE:,} events in a second and at its own highest rate. The tools take turns in {ROUNDS} rounds of trials of {TRIAL_S} s. After one that lost nothing the rate is 4 % higher, "
-          f"after one with a loss it is lower; what is written {LATE_S * 1000:.0f} ms after the last call counts as lost, since a longer run would lose it. Medians of these trials "
-          f"are shown, of which every other one loses something, and at {CPU_RATE:,} the lower decile. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
+          f"after one with a loss it is lower; what is written {LATE_S * 1000:.0f} ms after the last call counts as lost, since a longer run would lose it. The middle of these trials "
+          f"is shown, of which every other one loses something, without the half in which the machine was slowest; that is not so at {CPU_RATE:,}. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
     rows = []
     for producers, found in by_producers.items():
         for t, p in found.items():
@@ -176,19 +198,27 @@ OLD_TOP = FILL + "END { print(@, 10); clear(@); }"
 
 
 class Printout:
-    seconds = mb = None
+    seconds = mb = mood = None
     is_whole = True
 
 
 class Printouts:
-    """Of several turns: the best, since what disturbs only adds, and there is no time for many."""
+    """Of several turns."""
 
-    def __init__(self, turns):
-        self.seconds, self.mb = min(p.seconds for p in turns), min(p.mb for p in turns)
-        self.is_whole = all(p.is_whole for p in turns)
+    def __init__(self):
+        self.times, self.sizes = Samples(), []
+        self.is_whole = True
+
+    def add(self, p):
+        self.times.add(p.seconds, p.mood)
+        self.sizes.append(p.mb)
+        self.is_whole = self.is_whole and p.is_whole
+
+    seconds = property(lambda self: self.times.corrected)
+    mb = property(lambda self: min(self.sizes))
 
 
-def print_map(tool, script, keys, spin, before_end=None):
+def print_map(tool, script, keys, spin, mood, before_end=None):
     """Fills a map, and measures from the signal to the end. before_end(tracer) is called when it is full."""
     path = os.path.join(Setup.scratch, "map")
     result = Printout()
@@ -201,7 +231,7 @@ def print_map(tool, script, keys, spin, before_end=None):
             if before_end:
                 before_end(tracer)
         finally:
-            result.seconds, result.mb = tracer.stop(60)
+            (result.seconds, result.mb), result.mood = mood.during(lambda: tracer.stop(60), Mood.OFTEN_MS)
     with open(path, "rb") as f:
         lines = f.read().count(b"\n@[")
     result.is_whole = "END" in script or lines >= keys
@@ -211,7 +241,7 @@ def print_map(tool, script, keys, spin, before_end=None):
 
 def measure_maps():
     """[(what, {tool: Printouts})]"""
-    spin = Spin()
+    spin, mood = Spin(), Mood()
     keys = 100_000 if Setup.is_quick else 1_000_000
     turns = {what: {} for what, _ in KINDS}
     for _ in range(1 if Setup.is_quick else 4):
@@ -220,16 +250,17 @@ def measure_maps():
                 say(f"map of {keys:,} keys, {what}: {tool}")
                 # The peers take seconds each.
                 for _ in range(2 if tool == "sonde" else 1):
-                    p = print_map(tool, OLD_TOP if tool == "old" and "END" in script else script, keys, spin)
+                    p = print_map(tool, OLD_TOP if tool == "old" and "END" in script else script, keys, spin, mood)
                     if p and p.seconds:
-                        turns[what].setdefault(tool, []).append(p)
+                        turns[what].setdefault(tool, Printouts()).add(p)
     spin.stop()
-    return [(f"{keys:,} keys: {what}", {tool: Printouts(found) for tool, found in tools.items()}) for what, tools in turns.items()]
+    mood.stop()
+    return [(f"{keys:,} keys: {what}", found) for what, found in turns.items()]
 
 
 def show_maps(rows):
     print("## Maps of many keys\n")
-    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. The best of eight turns, of the peers' four.\n")
+    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. Eight turns, the peers four.\n")
     tools = list(Setup.tools)
 
     def cell(p):
