@@ -286,10 +286,11 @@ static void lay_out_maps(struct compile *c)
 }
 
 /* Bytes of the event ring: a power of two of pages. All of them are allocated and mapped twice when it is made, which for a megabyte takes a third of a
- * millisecond and shows as two megabytes of ours: a script that seldom says something gets a small one. */
+ * millisecond and shows as two megabytes of ours: a script that seldom says something gets a small one. One that says much gets what holds the ten million
+ * records of a second, 24 bytes each, for a few ticks of the clock: that long the reader may have to wait for its CPU. */
 static u32 ring_size(const struct compile *c)
 {
-	enum { SMALL = 64 << 10, LARGE = 1 << 20, CPU_SHARE = 256 << 10, LARGEST = 32 << 20, RUNS = 16 };
+	enum { SMALL = 64 << 10, LARGE = 4 << 20, CPU_SHARE = 256 << 10, LARGEST = 32 << 20, RUNS = 16 };
 	u64 pages = c->config.perf_rb_pages, few = c->image->rare_sz * RUNS;
 
 	if (pages)
