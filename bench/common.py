@@ -64,11 +64,7 @@ class Mood:
     def during(self, fn, period_ms=0, cpus=None):
         """(what fn() returns, the mood meanwhile)"""
         self.ask(period_ms)
-        try:
-            return fn(), self.ask(cpus=cpus)
-        except BaseException:
-            self.ask()
-            raise
+        return fn(), self.ask(cpus=cpus)
 
     def stop(self):
         self.proc.stdin.close()
@@ -95,18 +91,19 @@ class Samples:
     def add(self, value, mood, share=1.0):
         self.all.append((value, mood, share))
 
+    def calmest_first(self):
+        return sorted(self.all, key=lambda sample: sample[1])
+
     @property
     def calm(self):
         """For short ones, of which some have the best mood: only these count. Of them, what disturbs only adds."""
-        ordered = sorted(self.all, key=lambda sample: sample[1])
-        enough = [value for i, (value, mood, _) in enumerate(ordered) if i < self.ENOUGH or mood <= self.CALM * self.best()]
-        return quartile(enough)
+        limit = self.CALM * self.best()
+        return quartile([value for i, (value, mood, _) in enumerate(self.calmest_first()) if i < self.ENOUGH or mood <= limit])
 
     @property
     def calmer(self):
         """For what is handed from one CPU to another, which no single mood slows: the better half counts."""
-        ordered = sorted(self.all, key=lambda sample: sample[1])
-        return middle([value for value, _, _ in ordered[:(len(ordered) + 1) // 2]])
+        return middle([value for value, _, _ in self.calmest_first()[:(len(self.all) + 1) // 2]])
 
     @property
     def corrected(self):

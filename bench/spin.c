@@ -3,8 +3,8 @@
  *
  *   CALL COUNT [RATE]   -> nanoseconds that a call took, and how many were made
  *
- * CALL is getppid, close (of COUNT numbers that are no file, each another) or swapoff (of a file that is not there; swapoff:N with a path
- * of N characters). RATE is calls in a second; without it they are made as fast as it goes.
+ * CALL is getppid, close (of COUNT numbers that are no file, each another) or swapoff (of a file that is not there, by a user who may not;
+ * swapoff:N with a path of N characters). RATE is calls in a second; without it they are made as fast as it goes.
  *
  * Each line is the work of a new process. One that was there while the kernel freed a BPF program, anybody's, has been looked at by RCU Tasks Trace, and the
  * mark of that makes every traced call some 20 ns longer: the figures would depend on what ran before.
