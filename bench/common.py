@@ -1,6 +1,7 @@
 """What the parts of the benchmark share: running commands and tracers, and writing tables."""
 
 import contextlib
+import math
 import os
 import random
 import shlex
@@ -82,6 +83,7 @@ class Samples:
     """Values, and the mood in which each was taken: what they would be on a machine of its own. The mood is what a fixed piece of work took, best() is how
     long it takes at best."""
     CALM = 1.05
+    WORST = 2.0  # beyond, the CPU was taken away in the middle of the work that tells the mood
     ENOUGH = 12
 
     def __init__(self, best=lambda: Mood.best):
@@ -101,9 +103,17 @@ class Samples:
         return quartile([value for i, (value, mood, _) in enumerate(self.calmest_first()) if i < self.ENOUGH or mood <= limit])
 
     @property
-    def calmer(self):
-        """For what is handed from one CPU to another, which no single mood slows: the better half counts."""
-        return middle([value for value, _, _ in self.calmest_first()[:(len(self.all) + 1) // 2]])
+    def slowed(self):
+        """By which power of the mood they grow, 0 to 1: what waits for memory or for another CPU suffers less than what computes. A line through the logarithms
+        tells, for which there must be many in several moods."""
+        moods = [math.log(min(mood, self.WORST * self.best())) for _, mood, _ in self.all]
+        if max(moods) == min(moods):
+            return 1.0
+        return min(1.0, max(0.0, statistics.linear_regression(moods, [math.log(value) for value, _, _ in self.all]).slope))
+
+    def in_best_mood(self, power):
+        """What they would be, when they grow by that power of the mood."""
+        return middle([value * (self.best() / mood) ** power for value, mood, _ in self.all])
 
     @property
     def corrected(self):
@@ -267,6 +277,7 @@ SYSCALL_PROG = "31"  # BPF_PROG_TYPE_SYSCALL: what a tool runs for itself, not b
 
 class Tracer:
     def __init__(self, cmd, out=subprocess.DEVNULL, env=None, cpus=None, pass_fds=()):
+        self.cpus = cpus  # where it runs, None for anywhere
         self.proc = subprocess.Popen(cmd, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env or ENV, preexec_fn=on_cpus(cpus),
                                      pass_fds=pass_fds)
 

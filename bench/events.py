@@ -85,7 +85,7 @@ def measure_events():
         is_printed = "printf" in script
         costs = {tool: EventCost(is_printed, plain_calls) for tool in commands}
         # What prints depends on where the kernel gave it memory, so it starts more often.
-        for _ in range(2 if Setup.is_quick else 12 if is_printed else 6):
+        for _ in range(2 if Setup.is_quick else 12 if is_printed else 8):
             for tool, cmd in commands.items():
                 if tool in costs and not measure_one(lambda cpus, cmd=cmd: Tracer(cmd, cpus=cpus), call, costs[tool], spin, mood):
                     say(f"{tool}: no events")

@@ -32,19 +32,20 @@ ALL = {"sonde": 8, "new": 2, "old": 2}
 ALL_ONCE = {"sonde": 4, "new": 1, "old": 1}
 NEW = {"sonde": 8, "new": 3}
 NEW_ONCE = {"sonde": 8, "new": 1}
+NEW_TWICE = {"sonde": 24, "new": 2}
 AT_ONCE = {"sonde": 40, "new": 4}
 ROWS = {
     "6.1": [
         ("`kprobe:tcp_*`", count(["kprobe:tcp_*"]), ALL_ONCE),
         ("`kretprobe:vfs_*`", count(["kretprobe:vfs_*"]), ALL),
         ("`uprobe:LIBC:str*`", count([f"uprobe:{LIBC}:str*"]), {"sonde": 40, "new": 2, "old": 2}),
-        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_ONCE),
+        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_TWICE),
     ],
     "6.12": [
         ("`kprobe:…*`, thousands", count(["kprobe:" + f for f in THOUSANDS]), ALL),
         ("`kretprobe:…*`, thousands", count(["kretprobe:" + f for f in THOUSANDS]), ALL),
         ("`uprobe:LIBC:*`", count([f"uprobe:{LIBC}:*"]), AT_ONCE),
-        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_ONCE),
+        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_TWICE),
     ],
     "sid": [
         ("`kprobe:…*`, thousands", count(["kprobe:" + f for f in THOUSANDS]), NEW),

@@ -69,7 +69,7 @@ def dump_map(keys):
         if elements >= 0.9 * keys:
             found["other"].add(got[0] / 1e6, was)
 
-    for _ in range(1 if Setup.is_quick else 5):
+    for _ in range(1 if Setup.is_quick else 9):
         printed = print_map("sonde", FILL, keys, spin, mood, before_end=dump)
         if printed and printed.seconds:
             found["sonde"].add(printed.seconds * 1e3, printed.mood)
@@ -124,7 +124,7 @@ def perf_rows():
     if not Setup.is_quick:
         script = "t:syscalls:sys_enter_* { @[probe] = count(); }"
         yield ("all system calls, counted by name while `true` runs", script, "perf stat -a -e 'syscalls:sys_enter_*' true",
-               traced(script, "true"), ["perf", "stat", "-a", "-e", "syscalls:sys_enter_*", "true"], 2)
+               traced(script, "true"), ["perf", "stat", "-a", "-e", "syscalls:sys_enter_*", "true"], 4)
     script = PROBE + " { @[ustack] = count(); }"
     yield (f"user stacks of {CALLS:,} calls, counted and shown", script, f"perf record -g --user-callchains -e {EVENT} …; perf report",
            traced(script, f"sh -c 'exec {calls}'"),

@@ -59,7 +59,7 @@ class Trial:
                 s.begin("getppid", calls, rate // len(spins) // EACH)
             return max([s.end() for s in spins]) * calls / cnt
 
-        self.ns, self.mood = mood.during(make_calls, Mood.OFTEN_MS)  # from one event to the next
+        self.ns, self.mood = mood.during(make_calls, Mood.OFTEN_MS, tracer.cpus)  # from one event to the next; where the tracer reads
         time.sleep(LATE_S)
         size = lines.size()
         got = lines.wait(cnt)
@@ -74,7 +74,7 @@ SHORT_OF = 0.9  # producers that make less than that of the rate go as fast as t
 class Printed:
     """One tool's, from trials of all rounds. At a rate near the limit it is a matter of luck whether something is lost, over a quarter of the rate for Sonde
     and less for others: the rate at which every other trial loses is what all trials together tell best, and that is their middle. It follows the moods of the
-    machine, and so does the CPU time that an event takes."""
+    machine, though not at once; the CPU time that an event takes does so at once, and tells how far they matter to the tool, whose reader is what limits the rate."""
 
     STEPS = (1 / 2, 1 / 4, 1 / 8, 1 / 16)  # powers of two by which the rate changes; the last, 4 %, remains
 
@@ -86,10 +86,10 @@ class Printed:
         self.steps = list(self.STEPS)
 
     is_short_of_producers = False
-    rate = property(lambda self: 1e9 / self.times.calmer if self.kept else 0.0)  # events a second, all producers together
+    rate = property(lambda self: 1e9 / self.times.in_best_mood(self.cpu_times.slowed) if self.kept else 0.0)  # events a second, all producers together
     is_all = property(lambda self: self.is_short_of_producers and self.kept >= 0.9 * self.trials)
     cpu_ns = property(lambda self: self.at_cpu_rate.corrected if self.at_cpu_rate.all else None)
-    cpu_top_ns = property(lambda self: self.cpu_times.calmer if self.kept else None)
+    cpu_top_ns = property(lambda self: self.cpu_times.in_best_mood(self.cpu_times.slowed) if self.kept else None)
 
     def measure_cpu(self, try_rate, cnt):
         for _ in range(cnt):
@@ -161,7 +161,7 @@ def measure_turn(cmd, producers, printed, mood):
                     return Trial(tracer, lines, spins, mood, rate)
 
                 printed.measure_cpu(try_rate, 4)
-                printed.find_limit(try_rate, 5 if not Setup.is_quick else 10)
+                printed.find_limit(try_rate, 10)
         finally:
             tracer.stop()
             for s in spins:
@@ -174,7 +174,7 @@ def show_printed(by_producers):
     print('`printf("%d %s\\n", pid, comm)` to a file in memory, ten for each call that is traced: events in a second without loss, and CPU time of the tracer for an event, '
           f"at {CPU_RATE:,} events in a second and at its own highest rate. The tools take turns in {ROUNDS} rounds of trials of {TRIAL_S} s. After one that lost nothing the rate is 4 % higher, "
           f"after one with a loss it is lower; what is written {LATE_S * 1000:.0f} ms after the last call counts as lost, since a longer run would lose it. The middle of these trials "
-          f"is shown, of which every other one loses something, without the half in which the machine was slowest; that is not so at {CPU_RATE:,}. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
+          "is shown, of which every other one loses something, as it would be on a core of one's own: how much a slow machine slows a tool is what its CPU time for an event tells, over all the trials. A rate with a + is as fast as the producers went, and nine of ten trials or more lost nothing.\n")
     rows = []
     for producers, found in by_producers.items():
         for t, p in found.items():
