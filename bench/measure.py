@@ -74,8 +74,8 @@ def measure_commands():
     row("`BEGIN { exit(); }`", "BEGIN { exit(); }", "BEGIN { exit(0); }")
     row("one tracepoint", "t:sched:sched_switch { @ = count(); } BEGIN { exit(); }",
         "tracepoint:sched/sched_switch { @[0] = count(); } BEGIN { exit(0); }")
-    # The peers wait for the kernel at every site: twice is what the patience allows.
-    peers = 0 if opts.quick else 2
+    # The peers wait for the kernel at every site: three times is what the patience allows.
+    peers = 0 if opts.quick else 3
     row("`t:syscalls:sys_enter_* { @[probe] = count(); }`", "t:syscalls:sys_enter_* { @[probe] = count(); } BEGIN { exit(); }",
         counts={"new": peers, "old": 0})
     # Of files that nobody runs: what other programs on the machine do must be neither measured nor disturbed.

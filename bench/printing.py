@@ -244,7 +244,7 @@ def measure_maps():
     spin, mood = Spin(), Mood()
     keys = 100_000 if Setup.is_quick else 1_000_000
     turns = {what: {} for what, _ in KINDS}
-    for _ in range(1 if Setup.is_quick else 4):
+    for _ in range(1 if Setup.is_quick else 6):
         for what, script in KINDS:
             for tool in Setup.tools:
                 say(f"map of {keys:,} keys, {what}: {tool}")
