@@ -93,27 +93,30 @@ class Samples:
     def add(self, value, mood, share=1.0):
         self.all.append((value, mood, share))
 
-    def calmest_first(self):
-        return sorted(self.all, key=lambda sample: sample[1])
-
     @property
     def calm(self):
         """For short ones, of which some have the best mood: only these count. Of them, what disturbs only adds."""
         limit = self.CALM * self.best()
-        return quartile([value for i, (value, mood, _) in enumerate(self.calmest_first()) if i < self.ENOUGH or mood <= limit])
+        calmest_first = sorted(self.all, key=lambda sample: sample[1])
+        return quartile([value for i, (value, mood, _) in enumerate(calmest_first) if i < self.ENOUGH or mood <= limit])
+
+    def with_slowness(self):
+        """(value, how many times slower than at best the machine was)"""
+        best = self.best()
+        return [(value, min(mood / best, self.WORST)) for value, mood, _ in self.all]
 
     @property
     def slowed(self):
-        """By which power of the mood they grow, 0 to 1: what waits for memory or for another CPU suffers less than what computes. A line through the logarithms
-        tells, for which there must be many in several moods."""
-        moods = [math.log(min(mood, self.WORST * self.best())) for _, mood, _ in self.all]
-        if max(moods) == min(moods):
+        """By which power of the slowness they grow, 0 to 1: what waits for memory or for another CPU suffers less than what computes. A line through the
+        logarithms tells, for which there must be many in several moods."""
+        values, slowness = ([math.log(x) for x in column] for column in zip(*self.with_slowness()))
+        if max(slowness) == min(slowness):
             return 1.0
-        return min(1.0, max(0.0, statistics.linear_regression(moods, [math.log(value) for value, _, _ in self.all]).slope))
+        return min(1.0, max(0.0, statistics.linear_regression(slowness, values).slope))
 
     def in_best_mood(self, power):
-        """What they would be, when they grow by that power of the mood."""
-        return middle([value * (self.best() / mood) ** power for value, mood, _ in self.all])
+        """What they would be, when they grow by that power of the slowness."""
+        return middle([value / slowness ** power for value, slowness in self.with_slowness()])
 
     @property
     def corrected(self):
