@@ -189,6 +189,7 @@ def show_printed(by_producers):
 # ---- maps ----
 
 FILL = "t:syscalls:sys_enter_close /args->fd >= 2000000/ { @[args->fd] = args->fd ^ 0x5a5a5; } "
+MAP_TURNS = 6
 KINDS = [
     ("print, sorted by value", FILL),
     ("top 10", "config = { print_maps_on_exit = 0 } " + FILL + "END { print(@, 10); }"),
@@ -244,7 +245,7 @@ def measure_maps():
     spin, mood = Spin(), Mood()
     keys = 100_000 if Setup.is_quick else 1_000_000
     turns = {what: {} for what, _ in KINDS}
-    for _ in range(1 if Setup.is_quick else 6):
+    for _ in range(1 if Setup.is_quick else MAP_TURNS):
         for what, script in KINDS:
             for tool in Setup.tools:
                 say(f"map of {keys:,} keys, {what}: {tool}")
@@ -260,7 +261,8 @@ def measure_maps():
 
 def show_maps(rows):
     print("## Maps of many keys\n")
-    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. Eight turns, the peers four.\n")
+    print("From the signal to the end of the program, with detaching: seconds / MB of largest resident set. "
+          f"{MAP_TURNS} turns, in each of which Sonde runs twice.\n")
     tools = list(Setup.tools)
 
     def cell(p):
