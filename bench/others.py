@@ -134,24 +134,28 @@ def perf_rows():
     yield ("all tracepoints, listed", "-l 'tracepoint:*'", "perf list tracepoint", [Setup.sonde, "-l", "tracepoint:*"], ["perf", "list", "tracepoint"], None)
 
 
+def shown(command, has_lost=False):
+    # Not in the row's name, by which bench/agree finds the same row of another run.
+    return f"`{command}`" + (" (lost some)" if has_lost else "")
+
+
 def measure_others():
-    """[(what, sonde's script, the other's command, {side: Cost, or a number})]; without perf or bpftool, without their rows."""
+    """[(what, sonde's script as shown, the other's command as shown, {side: Cost, or a number})]; without perf or bpftool, without their rows."""
     rows = []
     if shutil.which("perf"):
         say("beside perf: what counting adds to a call")
-        rows.append(("one system call, counted: ns that are added to it", PROBE + " { @ = count(); }", f"perf stat -a -e {EVENT}", added_to_a_call()))
+        rows.append(("one system call, counted: ns that are added to it", shown(PROBE + " { @ = count(); }"), shown(f"perf stat -a -e {EVENT}"), added_to_a_call()))
         rounds = 3 if Setup.is_quick else 11
         say("beside perf: commands")
         perf = list(perf_rows())
         found = compare([{"sonde": sonde, "other": (cmd, times or rounds)} for _, _, _, sonde, cmd, times in perf], rounds)
         for (what, script, command, _, _, _), costs in zip(perf, found):
-            if "printed" in what and len(costs) == 2:
-                what += "".join(f" ({tool} lost some)" for tool in who_lost())
-            rows.append((what, script, command, costs))
+            lost = who_lost() if "printed" in what and len(costs) == 2 else []
+            rows.append((what, shown(script, "sonde" in lost), shown(command, "perf" in lost), costs))
     if shutil.which("bpftool"):
         keys = 100_000 if Setup.is_quick else 1_000_000
         say(f"beside bpftool: {keys:,} keys")
-        rows.append((f"a map of {keys:,} keys, printed: ms", FILL.strip(), "bpftool map dump id N", dump_map(keys)))
+        rows.append((f"a map of {keys:,} keys, printed: ms", shown(FILL.strip()), shown("bpftool map dump id N"), dump_map(keys)))
     return [r for r in rows if len(r[3]) == 2]
 
 
@@ -168,4 +172,4 @@ def show_others(rows):
         return ratio(a, b) if isinstance(a, float) else f"{ratio(a.wall, b.wall)} / {ratio(a.cpu, b.cpu)} / {ratio(a.rss, b.rss)}"
 
     table(["", "sonde", "", "beside it", "", "sonde ÷ it"],
-          [(what, f"`{script}`", cell(c["sonde"]), f"`{command}`", cell(c["other"]), ratios(c["sonde"], c["other"])) for what, script, command, c in rows])
+          [(what, script, cell(c["sonde"]), command, cell(c["other"]), ratios(c["sonde"], c["other"])) for what, script, command, c in rows])
