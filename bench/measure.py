@@ -282,7 +282,10 @@ def report(m):
     print(f"- load average before the run {m['load']:.1f}, and {os.getloadavg()[0]:.1f} at its end: much more than 1 to 2 is other work, which disturbs")
     print("- times are those of a core of one's own. A virtual CPU shares its core, and while the neighbour works everything takes up to half as long again. A fixed piece of work is "
           "timed beside every measurement, and tells. Of the short stretches of calls only the undisturbed count, and of these the lower quartile. Elsewhere computing is divided by how much slower "
-          "the machine was, and the mean of the middle half of the runs is shown\n")
+          "the machine was, and the mean of the middle half of the runs is shown")
+    if opts.quick:
+        print("- `--quick`: fewer rounds and turns than are told below, for a first look only")
+    print()
 
     print("## Goals\n")
     table(["", "goal", "measured", "met"], goals_of(m))
