@@ -1,160 +1,95 @@
-"""Attaching to and detaching from many places, in kernels of the lab: the machine of the benchmark may have no kprobes, and how it is done depends on the kernel.
-
-The guests are emulated, so everything in them is 10 to 30 times slower, and waiting for other CPUs is not: the ratios are what counts. An emulator is one
-thread, so that two guests run at a time, each on a CPU of its own."""
+# SPDX-License-Identifier: GPL-2.0-only
+"""Attaching to many places in kernels of the lab: the machine of the benchmark may have no kprobes, and attaching depends on the kernel."""
 
 import concurrent.futures
 import os
-import queue
 import re
 import shlex
 import subprocess
 import tempfile
 
-from common import CPUS, ENV, Cost, Mood, Setup, num, on_cpus, ratio, say, table, times_due
+from commands import copy_libc, program_files
+from common import CPUS, ENV, FEW_ROUNDS, Setup, on_cpus, parse_cost, path_of, say, write_file
 
 LAB = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "lab")
 LIBC = "/lab/libc.so"
-LIMIT_S = 300  # for one command
+# An emulator is one thread: two of them run at a time, each on a CPU of its own, with these kernels one after the other.
+LANES = [["6.1"], ["6.12", "sid"]]
 
-# Several thousand functions of which few run in an idle guest.
-THOUSANDS = ("acpi_*", "pci_*", "tcp_*", "udp*", "ip*", "inet*", "__x64_sys_*", "__ia32_*", "sock_*", "net*", "nf*", "fib*", "xfrm*", "crypto_*", "cpufreq*", "dev_*")
-
-
-def count(places):
-    return ", ".join(places) + " { @ = count(); } BEGIN { exit(); }"
-
-
-TURNS = 4
-# kernel -> [(title, script, {tool: runs, in that many turns})]. 6.1 of Debian has no links for many probes: there a bpftrace takes a tenth of a second for
-# each site. All tracepoints take it minutes; 0.17 does not get through them. What Sonde does at once it does often: an emulator is slow at new code.
-ALL = {"sonde": 8, "new": 2, "old": 2}
-NEW = {"sonde": 8, "new": 3}
-NEW_ONCE = {"sonde": 8, "new": 1}
-NEW_TWICE = {"sonde": 24, "new": 2}
-AT_ONCE = {"sonde": 40, "new": 4}
+# Thousands of functions, few of which run in an idle guest.
+THOUSANDS = ("acpi_*", "pci_*", "tcp_*", "udp*", "ip*", "inet*", "__x64_sys_*", "__ia32_*", "sock_*", "net*", "nf*", "fib*", "xfrm*",
+             "crypto_*", "cpufreq*", "dev_*")
+KPROBES, KRETPROBES = (", ".join(f"{kind}:{f}" for f in THOUSANDS) for kind in ("kprobe", "kretprobe"))
+TRACEPOINTS = "tracepoint:writeback:*, tracepoint:block:*"
+ALL, NEW = ("sonde", "new", "old"), ("sonde", "new")
+# kernel -> [(title, probes, tools)]. 6.1 attaches kprobes and uprobes one by one, and bpftrace takes a tenth of a second for each: few of them there.
 ROWS = {
-    "6.1": [
-        ("`kprobe:tcp_*`", count(["kprobe:tcp_*"]), ALL),
-        ("`kretprobe:vfs_*`", count(["kretprobe:vfs_*"]), {"sonde": 8, "new": 4, "old": 4}),
-        ("`uprobe:LIBC:str*`", count([f"uprobe:{LIBC}:str*"]), {"sonde": 40, "new": 2, "old": 2}),
-        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_TWICE),
-    ],
-    "6.12": [
-        ("`kprobe:…*`, thousands", count(["kprobe:" + f for f in THOUSANDS]), ALL),
-        ("`kretprobe:…*`, thousands", count(["kretprobe:" + f for f in THOUSANDS]), ALL),
-        ("`uprobe:LIBC:*`", count([f"uprobe:{LIBC}:*"]), AT_ONCE),
-        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_TWICE),
-    ],
-    "sid": [
-        ("`kprobe:…*`, thousands", count(["kprobe:" + f for f in THOUSANDS]), NEW),
-        ("`uprobe:LIBC:*`", count([f"uprobe:{LIBC}:*"]), AT_ONCE),
-        ("`tracepoint:*:*`", count(["tracepoint:*:*"]), NEW_ONCE),
-    ],
+    "6.1": [("start-up", "", ALL), ("`kprobe:tcp_s*`", "kprobe:tcp_s*", ALL), ("`kretprobe:vfs_*`", "kretprobe:vfs_*", ALL),
+            ("`uprobe:LIBC:sem*`", f"uprobe:{LIBC}:sem*", ALL), ("`tracepoint:…*`", TRACEPOINTS, NEW)],
+    "6.12": [("start-up", "", ALL), ("`kprobe:…*`", KPROBES, ALL), ("`kretprobe:…*`", KRETPROBES, NEW),
+             ("`uprobe:LIBC:*`", f"uprobe:{LIBC}:*", NEW), ("`tracepoint:…*`", TRACEPOINTS, NEW)],
+    "sid": [("start-up", "", ALL), ("`kprobe:…*`", KPROBES, NEW), ("`uprobe:LIBC:*`", f"uprobe:{LIBC}:*", NEW), ("`tracepoint:…*`", TRACEPOINTS, NEW)],
 }
-START = ("`BEGIN { exit(); }`", "BEGIN { exit(); }", {"sonde": 60, "new": 4, "old": 4})
 
 
 def peer_items(cmd):
-    """What makes a bpftrace run in a guest: (items for make-overlay, its command there)."""
-    root = os.path.dirname(os.path.realpath(cmd[0]))
-    loader = os.path.join(root, "usr/lib64/ld-linux-x86-64.so.2")
-    if not os.path.exists(loader):
-        return [f"{cmd[0]}=/usr/bin/bpftrace"], ["/usr/bin/bpftrace"]
-    program = os.path.join(root, "usr/bin/bpftrace")
-    listed = subprocess.run([loader, "--library-path", os.path.join(root, "usr/lib/x86_64-linux-gnu"), "--list", program],
-                            capture_output=True, text=True, check=True).stdout
-    files = re.findall(r"=> (/\S+)", listed)
-    # In a folder, which is copied as it is: the libraries are not for the other programs there.
-    folder = tempfile.mkdtemp(dir=Setup.scratch)
-    for f in files + [loader, program]:
-        subprocess.run(["cp", "-L", f, folder], check=True)
+    """For a bpftrace: (items for make-overlay, its command in the guest)."""
+    program, files = program_files(cmd)
+    if program == os.path.realpath(cmd[0]):
+        return [f"{program}=/usr/bin/bpftrace"], ["/usr/bin/bpftrace"]
+    # In a folder of its own: the other programs of the guest must not find its libraries.
+    folder, loader = tempfile.mkdtemp(dir=Setup.folder), os.path.normpath(os.path.join(program, "../../lib64/ld-linux-x86-64.so.2"))
+    subprocess.run(["cp", "-L", *{*files, loader}, program, folder], check=True)
     return [f"{folder}=/peer"], ["/peer/ld-linux-x86-64.so.2", "--library-path", "/peer", "/peer/bpftrace"]
 
 
+def guest_script(rows, commands):
+    """Prints "sites ROW VERSION N" for each row, where sonde reports N probes, and "cost ROW TOOL …" for each sample."""
+    scripts = [(probes and probes + " { @ = count(); } ") + "BEGIN { exit(); }" for _, probes, _ in rows]
+    yield from (f"export {k}={v}" for k, v in ENV.items() if k.startswith("BPFTRACE_"))
+    for i, script in enumerate(scripts):
+        yield f"echo sites {i} $(uname -r | grep -o '^[0-9]*.[0-9]*') $(sonde -e {shlex.quote(script)} 2>&1 | sed -n 's/^Attached \\([0-9]*\\) probes*$/\\1/p')"
+    for _ in range(FEW_ROUNDS):
+        for i, (_, _, tools) in enumerate(rows):
+            for tool in filter(commands.get, tools):
+                argv = ["timeout", "-s", "KILL", "120", *commands[tool], "-e", scripts[i]]
+                yield f"echo cost {i} {tool} $(/lab/launch {shlex.join(argv)})"
+
+
 def measure_kernel(kernel, overlay, commands, cpu):
-    """[(title, number of sites, {tool: Cost})]"""
-    rows = [START] + ROWS[kernel]
-    lines = [f"export {k}={v}" for k, v in ENV.items() if k.startswith("BPFTRACE_")]
-    for i, (_, script, _) in enumerate(rows):
-        # The number of sites, from sonde: "Attached N probes", of which one is BEGIN.
-        lines.append(f"echo sites {i} $(sonde -e {shlex.quote(script)} 2>&1 | sed -n 's/^Attached \\([0-9]*\\) probes*$/\\1/p')")
-    for turn in range(TURNS):
-        for i, (_, script, tools) in enumerate(rows):
-            for tool, cnt in tools.items():
-                if tool in commands:
-                    argv = ["timeout", "-s", "KILL", str(LIMIT_S)] + commands[tool] + ["-e", script]
-                    lines += [f"echo cost {i} {tool} $(/lab/launch {shlex.join(argv)})"] * times_due(turn, cnt, TURNS)
-    own = tempfile.mkdtemp(dir=Setup.scratch)
-    with open(os.path.join(own, "measure"), "w") as f:
-        f.write("\n".join(lines) + "\n")
-    boot = [os.path.join(LAB, "boot"), kernel, "--timeout", "3000", "--overlay", overlay, "--overlay", own, "--", "/bin/sh /measure"]
-    found = [(title, {}) for title, _, _ in rows]
-    sites = {}
-    mood = Mood([cpu])
-    mood.ask(Mood.OFTEN_MS)
+    """Returns what take_turns() does."""
+    say(f"Linux {kernel}: boots")
+    rows, own = ROWS[kernel], tempfile.mkdtemp(dir=Setup.folder)
+    write_file(os.path.join(own, "measure"), "\n".join(guest_script(rows, commands)) + "\n")
+    boot = [os.path.join(LAB, "boot"), kernel, "--timeout", "900", "--overlay", overlay, "--overlay", own, "--", "/bin/sh /measure"]
+    titles, costs = [f"Linux {kernel}: {title}" for title, _, _ in rows], [{"sonde": []} for _ in rows]
     with subprocess.Popen(boot, stdout=subprocess.PIPE, text=True, preexec_fn=on_cpus([cpu])) as guest:
-        for words in map(str.split, guest.stdout):
-            if words[:1] == ["sites"] and len(words) == 3:
-                sites[int(words[1])] = int(words[2]) - 1
-            elif words[:1] == ["cost"] and len(words) == 8:
-                i, tool, wall, took, rss, status = int(words[1]), words[2], *map(int, words[3:7])
-                was = mood.ask(Mood.OFTEN_MS)
-                say(f"{kernel}: {found[i][0]}: {tool}, {wall / 1e9:.1f} s" + (f", status {status}" if status else ""))
-                if status == 0:
-                    found[i][1].setdefault(tool, Cost()).add(wall, took, rss, was)
-    mood.stop()
+        for what, i, rest in (m.groups() for m in map(re.compile(r"(sites|cost) (\d+) (.+)").match, guest.stdout) if m):
+            if what == "cost":
+                say(f"{titles[int(i)]}: {rest}")
+                tool, *words = rest.split()
+                costs[int(i)].setdefault(tool, []).append(parse_cost(words))
+            else:
+                version, cnt = rest.split()
+                titles[int(i)] = f"Linux {version}: {rows[int(i)][0]}" + (f", {int(cnt) - 1:,} sites" if cnt != "1" else "")  # BEGIN is one of them
     if guest.returncode:
-        say(f"{kernel}: the guest did not come to its end")
-    return [(title, sites.get(i, 0), costs) for i, (title, costs) in enumerate(found) if costs]
+        say(f"Linux {kernel}: the guest ended with status {guest.returncode}")
+    return {title: {tool: {"wall": [s["wall"] for s in samples]} if all(samples) else {} for tool, samples in tools.items()}
+            for title, tools in zip(titles, costs)}
 
 
-def measure_guests(libc):
-    """[(kernel, rows)]"""
-    items = [f"{libc}={LIBC}", f"{Setup.launch}=/lab/launch", f"{Setup.sonde}=/usr/bin/sonde", "/usr/bin/timeout"]
+def measure_guests():
+    items = [f"{copy_libc()}={LIBC}", f"{path_of('launch')}=/lab/launch", f"{Setup.sonde}=/usr/bin/sonde", "/usr/bin/timeout"]
     commands = {"sonde": ["/usr/bin/sonde"]}
-    for tool, cmd in Setup.tools.items():
-        if tool != "sonde":
-            more, commands[tool] = peer_items(cmd)
-            items += more
-    overlay = tempfile.mkdtemp(dir=Setup.scratch)
+    for tool in [t for t in Setup.tools if t != "sonde"]:
+        more, commands[tool] = peer_items(Setup.tools[tool])
+        items += more
+    overlay = tempfile.mkdtemp(dir=Setup.folder)
     subprocess.run([os.path.join(LAB, "make-overlay"), overlay] + items, check=True)
-    free = queue.Queue()
-    for cpu in CPUS[:2]:
-        free.put(cpu)
+    subprocess.run([os.path.join(LAB, "fetch-kernels"), *ROWS], stdout=subprocess.DEVNULL)
 
-    def one(kernel):
-        cpu = free.get()
-        try:
-            say(f"many probes in a guest, Linux {kernel}")
-            return kernel, measure_kernel(kernel, overlay, commands, cpu)
-        finally:
-            free.put(cpu)
+    def measure_lane(kernels, cpu):
+        return [measure_kernel(kernel, overlay, commands, cpu) for kernel in kernels]
 
-    kernels = []
-    for kernel in ROWS:
-        if subprocess.run([os.path.join(LAB, "fetch-kernels"), kernel], capture_output=True).returncode:
-            say(f"kernel {kernel} is not to be had")
-        else:
-            kernels.append(kernel)
-    with concurrent.futures.ThreadPoolExecutor(free.qsize()) as pool:
-        return list(pool.map(one, kernels))
-
-
-def guest_ratios(guests, tool, word):
-    """"kernel title" -> how long Sonde took, of the other's time, for the rows whose title has the word."""
-    return {f"{kernel} {title}": c["sonde"].wall / c[tool].wall
-            for kernel, rows in guests for title, _, c in rows if word in title and tool in c and "sonde" in c}
-
-
-def show_guests(guests):
-    peers = [t for t in ("new", "old") if t in Setup.tools]
-    print("## Many probes, in other kernels\n")
-    print("Attaching to many places, each with `{ @ = count(); }`, and detaching, in emulated guests, two at a time: everything is slower there, so the ratios count. ms of wall time; "
-          "start-up is the first row of each kernel. `–` is what was left out.\n")
-    rows = []
-    for kernel, found in guests:
-        for title, sites, c in found:
-            rows.append([kernel, title, f"{sites:,}" if sites else ""] + [num(c[t].wall) if t in c else "–" for t in ["sonde"] + peers]
-                        + [ratio(c["sonde"].wall, c[t].wall) if t in c and "sonde" in c else "–" for t in peers])
-    table(["Linux", "", "sites", "sonde"] + [Setup.titles[t] for t in peers] + [f"÷ {Setup.titles[t]}" for t in peers], rows)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return {title: tools for lane in pool.map(measure_lane, LANES, CPUS * 2) for rows in lane for title, tools in rows.items()}

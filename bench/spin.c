@@ -1,39 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * spin: makes system calls as it is told on standard input, and answers each line with one:
+ * spin: makes system calls. Each line of standard input is an order, which it answers with nanoseconds per call:
  *
- *   CALL COUNT [RATE]   -> nanoseconds that a call took, and how many were made
+ *   CALL COUNT RATE
  *
- * CALL is getppid, close (of COUNT numbers that are no file, each another) or swapoff (of a file that is not there, by a user who may not;
- * swapoff:N with a path of N characters). RATE is calls in a second; without it they are made as fast as it goes.
+ * CALL is getppid, close (of COUNT numbers, none of them a file) or swapoff (of a file that does not exist, as a user who may not).
+ * RATE is calls per second. With 0 they are made as fast as possible, and the answer is CPU time: other work does not disturb it.
  *
- * Each line is the work of a new process. One that was there while the kernel freed a BPF program, anybody's, has been looked at by RCU Tasks Trace, and the
- * mark of that makes every traced call some 20 ns longer: the figures would depend on what ran before.
+ * Each order runs in a new process: when the kernel frees a BPF program, RCU Tasks Trace marks every process, which makes its
+ * traced calls some 20 ns longer.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_FD = 2000000, LONGEST = 4000, NOBODY = 65534 };
+/* BURST: calls until it looks at the clock. A clock read for each call would limit the rate. */
+enum { FIRST_FD = 2000000, NOBODY = 65534, BURST = 64 };
 
-static char path[LONGEST + 1];
-
-/* A path of that many characters, of names that are not too long. */
-static void set_path(long len)
-{
-	for (long i = 0; i < len && i < LONGEST; i++)
-		path[i] = i % 64 ? 'a' + i % 26 : '/';
-	path[len < LONGEST ? len : LONGEST] = 0;
-}
-
-static long long now(void)
+static long long now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
@@ -44,38 +35,34 @@ static void call(char kind, long i)
 	else if (kind == 'c')
 		syscall(SYS_close, FIRST_FD + i);
 	else
-		syscall(SYS_swapoff, path);
+		syscall(SYS_swapoff, "/no-such-folder/and-no-such-file-in-it/x");
 }
 
-/* Makes the calls of one line and answers it. False when the line is not understood. */
+/* Returns the exit status. */
 static int obey(const char *line)
 {
-	/* At a rate, this many are made in a row, then it sleeps: a clock read for each would limit it. */
-	enum { BURST = 64 };
 	long cnt = 0, rate = 0;
-	long long start, took;
+	clockid_t clock;
+	long long start;
 	char name[32];
 
-	if (sscanf(line, "%31s %ld %ld", name, &cnt, &rate) < 2)
-		return 0;
-	set_path(strchr(name, ':') ? atol(strchr(name, ':') + 1) : 40);
-	/* The less swapoff() does, the better what tracing adds to it is seen: a user who is not allowed to is told so at once. */
-	if (name[0] == 's' && setuid(NOBODY))
-		return 0;
-	start = now();
+	/* The kernel refuses swapoff() at once for a user who is not allowed to, so tracing is a large part of the call. */
+	if (sscanf(line, "%31s %ld %ld", name, &cnt, &rate) != 3 || cnt <= 0 || (name[0] == 's' && setuid(NOBODY)))
+		return 2;
+	clock = rate ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+	start = now(clock);
 	for (long i = 0; i < cnt; i++) {
 		call(name[0], i);
 		if (rate && i % BURST == BURST - 1) {
 			long long due = start + (i + 1) * 1000000000ll / rate;
 			struct timespec t = { due / 1000000000, due % 1000000000 };
 
-			if (due > now())
+			if (due > now(clock))
 				clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		}
 	}
-	took = now() - start;
-	printf("%.2f %ld\n", (double)took / (cnt ? cnt : 1), cnt);
-	return 1;
+	printf("%.2f\n", (double)(now(clock) - start) / cnt);
+	return 0;
 }
 
 int main(void)
@@ -88,7 +75,7 @@ int main(void)
 		int status;
 
 		if (!pid)
-			exit(!obey(line));
+			exit(obey(line));
 		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 			return 2;
 	}
