@@ -1,11 +1,15 @@
 # A front for Meson, so that nobody needs to know it.
 #
 #   make            builds build/sonde
+#   make dev        the same with warnings as errors, as tests/all builds it
 #   make static     builds build-static/sonde: one file that needs no library
 #   make demo       installs what is missing, builds, and traces this machine for five seconds (root)
 #   make test       installs what is missing and runs all tests
 #   make quick      runs the tests that need neither root nor QEMU
+#   make kernel T=NAME [K=6.12]   runs the kernel tests of that name (or glob), with their output, on one kernel in QEMU:
+#                   6.1, 6.12, sid, inject; host: on this machine (root)
 #   make bench      measures Sonde beside bpftrace (root); writes docs/benchmarks.md
+#   make format     lays the source out as .clang-format says
 #   make docs       writes docs/reference and the manual page anew, from the tables in the source
 #   make install    copies the program and its manual page to PREFIX (/usr/local)
 #   make clean      removes what was built
@@ -14,11 +18,17 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all static demo test quick bench docs install clean
+.PHONY: all dev static demo test quick kernel bench format docs install clean
 
 all: $(BUILD)/build.ninja
 	@$(call new_files,$(BUILD))
 	@ninja -C $(BUILD) --quiet
+
+# Also of a build that exists; once.
+dev: $(BUILD)/build.ninja
+	@[ -e $(BUILD)/werror ] || { meson setup --reconfigure -Dwerror=true $(BUILD) >$(BUILD)/log 2>&1 && touch $(BUILD)/werror; } || \
+		{ cat $(BUILD)/log >&2; exit 1; }
+	@$(MAKE) --no-print-directory all
 
 static: build-static/build.ninja
 	@$(call new_files,build-static)
@@ -50,8 +60,14 @@ test:
 quick: all
 	@tests/quick --build-dir $(BUILD)
 
+kernel:
+	@tests/lab/run-one "$(T)" "$(K)"
+
 bench:
 	@bench/run
+
+format:
+	@tools/format
 
 # tests/docs-check has what to print, and where to.
 docs: all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/arena.h"
 
 #include <stdio.h>
@@ -9,8 +10,14 @@ struct arena_chunk {
 	max_align_t mem[];
 };
 
-/* Chunks grow with the arena: memory that a small script does not need is not touched. Large ones come zeroed from the kernel, page by page as they
- * are used: calloc() does not write to them. */
+struct arena_defer {
+	struct arena_defer *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+/* Chunks grow with the arena: memory that a small script does not need is not touched. Large ones come zeroed from the kernel,
+ * page by page as they are used: calloc() does not write to them. */
 enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 1 << 20 };
 
 void arena_init(struct arena *a)
@@ -18,8 +25,23 @@ void arena_init(struct arena *a)
 	*a = (struct arena){};
 }
 
+void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg)
+{
+	struct arena_defer *d = arena_new(a, struct arena_defer);
+
+	*d = (struct arena_defer){ a->defer, fn, arg };
+	a->defer = d;
+}
+
+static void run_deferred(struct arena *a)
+{
+	for (; a->defer; a->defer = a->defer->next)
+		a->defer->fn(a->defer->arg);
+}
+
 void arena_release(struct arena *a)
 {
+	run_deferred(a);
 	while (a->chunk) {
 		struct arena_chunk *next = a->chunk->next;
 
@@ -47,6 +69,7 @@ void arena_clear(struct arena *a)
 
 	if (!c)
 		return;
+	run_deferred(a);
 	if (c->next) {
 		for (; c; c = c->next)
 			total += c->sz;
@@ -64,7 +87,7 @@ static size_t rounded(size_t sz)
 	return ALIGN_UP(sz ? sz : 1, _Alignof(max_align_t));
 }
 
-/* The next sz bytes, which are there. */
+/* The next sz bytes; the chunk has room for them. */
 static void take(struct arena *a, size_t sz)
 {
 	if (a->at < a->clean)
@@ -121,7 +144,8 @@ char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
 	char *p = arena_alloc(a, n + 1);
 
-	memcpy(p, s, n);
+	if (n)
+		memcpy(p, s, n);
 	return p;
 }
 

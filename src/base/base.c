@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@ NORETURN void bug_at(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fputs("\nThis is a bug in sonde; the script that shows it makes a good report.\n", stderr);
+	fputs("\nThis is a bug in sonde: please report it, with the script.\n", stderr);
 	abort();
 }
 

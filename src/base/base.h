@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The vocabulary of the whole tree: integer names, assertions, small macros.
  *
  * Three kinds of trouble, three answers:
@@ -31,10 +32,10 @@ typedef int64_t s64;
 
 /* Ends the process: an invariant of ours does not hold. */
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
-#define BUG_ON(cond)                                                                                                   \
-	do {                                                                                                           \
-		if (cond)                                                                                              \
-			BUG("%s", #cond);                                                                              \
+#define BUG_ON(cond)                                                                                                             \
+	do {                                                                                                                     \
+		if (cond)                                                                                                        \
+			BUG("%s", #cond);                                                                                        \
 	} while (0)
 NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

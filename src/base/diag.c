@@ -1,6 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/diag.h"
 
 #include <stdio.h>
+
+#include "base/escape.h"
 
 void diag_init(struct diag *d, struct arena *arena)
 {
@@ -9,7 +12,8 @@ void diag_init(struct diag *d, struct arena *arena)
 
 u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len)
 {
-	avec_push(d->arena, &d->sources, (struct source){ name, text, len });
+	avec_push(d->arena, &d->sources,
+		  (struct source){ arena_strdup(d->arena, name), arena_strndup(d->arena, text, len), len });
 	return d->sources.cnt - 1;
 }
 
@@ -26,8 +30,7 @@ static bool is_repetition(const struct diag_msg *a, const struct diag_msg *b)
 	return a->span.begin == b->span.begin && a->span.src == b->span.src;
 }
 
-static void add(struct diag *d, enum diag_level level, const struct span *at, enum diag_tag tag, const char *fmt,
-		va_list ap)
+static void add(struct diag *d, enum diag_level level, const struct span *at, enum diag_tag tag, const char *fmt, va_list ap)
 {
 	struct diag_msg m = { .level = level, .tag = tag };
 	struct sbuf b = {};
@@ -100,7 +103,7 @@ void diag_hint(struct diag *d, const char *fmt, ...)
 
 void diag_locate(const struct diag *d, struct span at, u32 *line, u32 *col)
 {
-	struct source *s = &((struct diag *)d)->sources.at[at.src]; /* what it remembers is no part of what it says */
+	struct source *s = &((struct diag *)d)->sources.at[at.src]; /* the cache is not part of its observable state */
 	u32 end = MIN(at.begin, s->len);
 
 	if (s->seen_begin > end)
@@ -133,7 +136,7 @@ void diag_format_place(const struct diag *d, struct span at, struct sbuf *out)
 
 #define EXCERPT_MAX 4096
 
-/* What would not be text on a terminal. */
+/* Bytes that a terminal would not show as text. */
 static bool is_control(char c)
 {
 	return ((u8)c < 0x20 && c != '\t') || c == 0x7f;
@@ -148,7 +151,7 @@ static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out
 		begin--;
 	for (end = begin; end < s->len && s->text[end] != '\n'; end++)
 		;
-	/* A file that is no script: its bytes do nobody any good. */
+	/* Not a script but a binary file: its bytes are not shown. */
 	if (end - begin > EXCERPT_MAX)
 		return;
 	for (u32 i = begin; i < end; i++)
@@ -163,48 +166,54 @@ static void print_excerpt(const struct diag *d, struct span at, struct sbuf *out
 }
 
 /* at NULL: it has no place. */
-static void print_one(const struct diag *d, enum diag_level level, const struct span *at, const char *text, bool colour, struct sbuf *out)
+static void print_one(const struct diag *d, enum diag_level level, const struct span *at, const char *text, u32 style,
+		      struct sbuf *out)
 {
+	bool colour = style & DIAG_COLOUR;
+	size_t start;
+
 	if (colour)
 		sbuf_puts(out, level == DIAG_ERROR ? "\033[31m" : "\033[33m");
+	start = out->len;
 	if (at) {
 		diag_format_place(d, *at, out);
 		sbuf_puts(out, ": ");
 	}
 	sbuf_printf(out, "%s: %s", level == DIAG_ERROR ? "ERROR" : "WARNING", text);
+	if (style & DIAG_ESCAPE)
+		escape_from(out, start, true);
 	sbuf_puts(out, colour ? "\033[0m\n" : "\n");
 	if (at)
 		print_excerpt(d, *at, out);
 }
 
-void diag_print(const struct diag *d, enum diag_level level, bool colour, struct sbuf *out)
+void diag_print(const struct diag *d, enum diag_level level, u32 style, struct sbuf *out)
 {
 	vec_for(m, &d->msgs) {
 		u32 src;
 
 		if (m->level != level)
 			continue;
-		print_one(d, level, m->has_span ? &m->span : NULL, m->text, colour, out);
-		vec_for(h, &m->hints)
+		print_one(d, level, m->has_span ? &m->span : NULL, m->text, style, out);
+		vec_for(h, &m->hints) {
+			size_t start = out->len;
+
 			sbuf_printf(out, "HINT: %s\n", *h);
+			if (style & DIAG_ESCAPE)
+				escape_from(out, start, true);
+		}
 		if (!m->has_span)
 			continue;
 		for (u32 via = m->span.via; via; via = d->calls.at[via - 1].via)
-			print_one(d, level, &d->calls.at[via - 1], "expanded from", colour, out);
+			print_one(d, level, &d->calls.at[via - 1], "expanded from", style, out);
 		for (src = m->span.src; d->sources.at[src].is_imported; src = d->sources.at[src].from.src)
-			print_one(d, level, &d->sources.at[src].from, "imported from", colour, out);
+			print_one(d, level, &d->sources.at[src].from, "imported from", style, out);
 	}
 }
 
 static const char *const tag_names[] = {
 #define ERROR_ROW(tag, summary) #tag,
-#include "lang/error.def"
-#undef ERROR_ROW
-};
-
-static const char *const tag_summaries[] = {
-#define ERROR_ROW(tag, summary) summary,
-#include "lang/error.def"
+#include "base/error.def"
 #undef ERROR_ROW
 };
 
@@ -213,14 +222,10 @@ const char *diag_tag_name(enum diag_tag tag)
 	return tag_names[tag];
 }
 
-const char *diag_tag_summary(enum diag_tag tag)
-{
-	return tag_summaries[tag];
-}
-
 static u32 edit_distance(const char *a, const char *b, u32 limit)
 {
-	u32 row[65], before[65] = {}, n = strlen(a), m = strlen(b); /* `before`: the row above the one that `row` still is in part */
+	u32 row[65], before[65] = {}, n = strlen(a),
+		     m = strlen(b); /* `before`: the row above the one that `row` still is in part */
 
 	if (n > 64 || m > 64 || (n > m ? n - m : m - n) > limit)
 		return limit + 1;
@@ -237,7 +242,7 @@ static u32 edit_distance(const char *a, const char *b, u32 limit)
 
 			best = MIN(best, up + 1);
 			best = MIN(best, row[j - 1] + 1);
-			/* Two letters in the wrong order are one mistake. */
+			/* Two transposed letters are one mistake. */
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				best = MIN(best, swapped + 1);
 			swapped = two_up;
@@ -250,8 +255,8 @@ static u32 edit_distance(const char *a, const char *b, u32 limit)
 	return row[m];
 }
 
-/* C programs put underscores before a name that was somebody else's: task_struct's `state` became `__state`. And compilers mark the copies of
- * functions that they make behind the name: `finish_task_switch.isra.0`. What they call .cold is no copy, but a part. */
+/* C programmers put underscores before a name that was made private: task_struct's `state` became `__state`. Compilers mark
+ * copies of functions after the name: `finish_task_switch.isra.0`. A .cold function is not a copy but a part. */
 static bool is_namesake(const char *name, const char *other)
 {
 	size_t len;
@@ -262,7 +267,8 @@ static bool is_namesake(const char *name, const char *other)
 	return !strncmp(name, other, len) && (!other[len] || other[len] == '.') && !strstr(other, ".cold");
 }
 
-/* What was split or wrapped got a word behind its name: __kmalloc became __kmalloc_noprof, tcp_drop tcp_drop_reason. The shortest such name. */
+/* A function that was split or wrapped got a word after its name: __kmalloc became __kmalloc_noprof, tcp_drop tcp_drop_reason.
+ * The shortest such name. */
 static const char *longer_name(const char *name, const char *const *names, u32 cnt)
 {
 	size_t len = strlen(name);
@@ -287,7 +293,7 @@ const char *nearest_name(const char *name, const char *const *names, u32 cnt)
 			found = names[i];
 		}
 	}
-	/* One wrong letter is more likely than a name that has changed, more of them are less. */
+	/* One wrong letter is more likely than a changed name; several are less likely. */
 	longer = best > 1 ? longer_name(name, names, cnt) : NULL;
 	return longer ? longer : found;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Wildcards as attach points have them: `*` matches any text, also none; nothing else is special. */
 #pragma once
 

@@ -1,14 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/sbuf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static void reserve(struct sbuf *b, size_t more)
+static inline void reserve(struct sbuf *b, size_t more)
 {
 	if (b->len + more + 1 <= b->cap)
 		return;
 	b->cap = MAX(b->len + more + 1, b->cap ? 2 * b->cap : 64);
 	b->s = xrealloc(b->s, b->cap);
+}
+
+static inline char *grow(struct sbuf *b, size_t n)
+{
+	reserve(b, n);
+	b->len += n;
+	b->s[b->len] = 0;
+	return b->s + b->len - n;
 }
 
 void sbuf_release(struct sbuf *b)
@@ -24,13 +33,17 @@ void sbuf_reset(struct sbuf *b)
 		b->s[0] = 0;
 }
 
+char *sbuf_grow(struct sbuf *b, size_t n)
+{
+	return grow(b, n);
+}
+
 void sbuf_add(struct sbuf *b, const void *p, size_t n)
 {
-	reserve(b, n);
+	char *to = grow(b, n);
+
 	if (n)
-		memcpy(b->s + b->len, p, n);
-	b->len += n;
-	b->s[b->len] = 0;
+		memcpy(to, p, n);
 }
 
 void sbuf_puts(struct sbuf *b, const char *s)
@@ -40,15 +53,12 @@ void sbuf_puts(struct sbuf *b, const char *s)
 
 void sbuf_putc(struct sbuf *b, char c)
 {
-	sbuf_add(b, &c, 1);
+	*grow(b, 1) = c;
 }
 
 void sbuf_fill(struct sbuf *b, char c, size_t n)
 {
-	reserve(b, n);
-	memset(b->s + b->len, c, n);
-	b->len += n;
-	b->s[b->len] = 0;
+	memset(grow(b, n), c, n);
 }
 
 void sbuf_vprintf(struct sbuf *b, const char *fmt, va_list ap)

@@ -1,6 +1,7 @@
-/* Instructions out of intermediate code whose registers are decided. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Emits instructions for intermediate code, after register allocation. */
 #include "bpf/backend.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 
 enum { FP = 10, UNUSED_REG = 255 };
 
@@ -8,10 +9,16 @@ struct emit {
 	const u8 *reg;
 	vec(struct insn) out;
 	vec(struct line_info) lines;
-	u32 *block_at; /* first instruction of each block */
-	bool *lacks_r0; /* by block: r0 may hold nothing at its start */
-	vec(struct fixup { u32 insn; u32 block; }) fixups;
-	vec(struct func_ref { u32 insn; u32 sub; }) func_refs; /* instructions that want the address of a subprogram */
+	u32 *block_at;  /* first instruction of each block */
+	bool *lacks_r0; /* by block: r0 may be uninitialised at its start */
+	vec(struct fixup {
+		u32 insn;
+		u32 block;
+	}) fixups;
+	vec(struct func_ref {
+		u32 insn;
+		u32 sub;
+	}) func_refs; /* instructions that need the address of a subprogram */
 	struct span span;
 };
 
@@ -55,10 +62,14 @@ static void put_imm(struct emit *e, u8 dst, s64 v)
 static u8 size_bits(u32 size)
 {
 	switch (size) {
-	case 1: return BPF_B;
-	case 2: return BPF_H;
-	case 4: return BPF_W;
-	case 8: return BPF_DW;
+	case 1:
+		return BPF_B;
+	case 2:
+		return BPF_H;
+	case 4:
+		return BPF_W;
+	case 8:
+		return BPF_DW;
 	}
 	BUG("access of %u bytes", size);
 }
@@ -66,35 +77,58 @@ static u8 size_bits(u32 size)
 static u8 alu_bits(enum ir_op op)
 {
 	switch (op) {
-	case IR_ADD: return BPF_ADD;
-	case IR_SUB: return BPF_SUB;
-	case IR_MUL: return BPF_MUL;
-	case IR_DIV: return BPF_DIV;
-	case IR_MOD: return BPF_MOD;
-	case IR_AND: return BPF_AND;
-	case IR_OR: return BPF_OR;
-	case IR_XOR: return BPF_XOR;
-	case IR_SHL: return BPF_LSH;
-	case IR_SHR: return BPF_RSH;
-	case IR_SAR: return BPF_ARSH;
-	default: BUG("%s is not arithmetic", ir_op_text[op]);
+	case IR_ADD:
+		return BPF_ADD;
+	case IR_SUB:
+		return BPF_SUB;
+	case IR_MUL:
+		return BPF_MUL;
+	case IR_DIV:
+		return BPF_DIV;
+	case IR_MOD:
+		return BPF_MOD;
+	case IR_AND:
+		return BPF_AND;
+	case IR_OR:
+		return BPF_OR;
+	case IR_XOR:
+		return BPF_XOR;
+	case IR_SHL:
+		return BPF_LSH;
+	case IR_SHR:
+		return BPF_RSH;
+	case IR_SAR:
+		return BPF_ARSH;
+	default:
+		BUG("%s is not arithmetic", ir_op_text[op]);
 	}
 }
 
 static u8 cond_bits(enum ir_cond c)
 {
 	switch (c) {
-	case C_EQ: return BPF_JEQ;
-	case C_NE: return BPF_JNE;
-	case C_ULT: return BPF_JLT;
-	case C_ULE: return BPF_JLE;
-	case C_UGT: return BPF_JGT;
-	case C_UGE: return BPF_JGE;
-	case C_SLT: return BPF_JSLT;
-	case C_SLE: return BPF_JSLE;
-	case C_SGT: return BPF_JSGT;
-	case C_SGE: return BPF_JSGE;
-	case C_SET: return BPF_JSET;
+	case C_EQ:
+		return BPF_JEQ;
+	case C_NE:
+		return BPF_JNE;
+	case C_ULT:
+		return BPF_JLT;
+	case C_ULE:
+		return BPF_JLE;
+	case C_UGT:
+		return BPF_JGT;
+	case C_UGE:
+		return BPF_JGE;
+	case C_SLT:
+		return BPF_JSLT;
+	case C_SLE:
+		return BPF_JSLE;
+	case C_SGT:
+		return BPF_JSGT;
+	case C_SGE:
+		return BPF_JSGE;
+	case C_SET:
+		return BPF_JSET;
 	}
 	BUG("condition %d", c);
 }
@@ -113,7 +147,8 @@ static void put_alu(struct emit *e, const struct ir_insn *i)
 		if (d == b && d != a) {
 			u8 swap = a;
 
-			BUG_ON(i->op == IR_SUB || i->op == IR_DIV || i->op == IR_MOD || i->op == IR_SHL || i->op == IR_SHR || i->op == IR_SAR);
+			BUG_ON(i->op == IR_SUB || i->op == IR_DIV || i->op == IR_MOD || i->op == IR_SHL || i->op == IR_SHR ||
+			       i->op == IR_SAR);
 			a = b;
 			b = swap;
 		}
@@ -164,7 +199,7 @@ static void put_args(struct emit *e, const struct ir_insn *i)
 				continue;
 			for (u8 o = 1; o <= i->arg_cnt; o++)
 				is_source |= o != d && from[o] == d;
-			/* What stays where it is counts as a source, too. */
+			/* An argument that stays in its register counts as a source, too. */
 			if (is_source) {
 				again = true;
 				continue;
@@ -176,7 +211,8 @@ static void put_args(struct emit *e, const struct ir_insn *i)
 		}
 		if (!again)
 			break;
-		/* Only cycles are left: break one through r0, which no argument needs now (a source in r0 would not be in a cycle). */
+		/* Only cycles are left: break one through r0, which no argument needs now (a source in r0 would not be in a
+		 * cycle). */
 		for (u8 d = 1; d <= i->arg_cnt; d++) {
 			if (from[d] == UNUSED_REG)
 				continue;
@@ -186,7 +222,7 @@ static void put_args(struct emit *e, const struct ir_insn *i)
 					from[o] = 0;
 			break;
 		}
-next_round:;
+	next_round:;
 	}
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		if (i->args[k].is_imm)
@@ -220,7 +256,7 @@ static void put_branch(struct emit *e, const struct ir_insn *i, const struct ir_
 		put_jump(e, no);
 }
 
-/* Whether r0 may hold nothing after an instruction, which the verifier does not allow at the end. */
+/* Whether r0 may be uninitialised after an instruction, which the verifier does not allow at the exit. */
 static bool lacks_r0_after(const struct emit *e, const struct ir_insn *i, bool before)
 {
 	if (i->op == IR_CALL)
@@ -272,7 +308,16 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 	case IR_MOV:
 		put_mov(e, reg_of(e, i->d), reg_of(e, i->a));
 		break;
-	case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR: case IR_SHL: case IR_SHR:
+	case IR_ADD:
+	case IR_SUB:
+	case IR_MUL:
+	case IR_DIV:
+	case IR_MOD:
+	case IR_AND:
+	case IR_OR:
+	case IR_XOR:
+	case IR_SHL:
+	case IR_SHR:
 	case IR_SAR:
 		put_alu(e, i);
 		break;
@@ -281,11 +326,14 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		put(e, BPF_ALU64 | BPF_NEG, reg_of(e, i->d), 0, 0, 0);
 		break;
 	case IR_PLAIN:
-		/* The order of bytes that the machine has already: no machine code, but to the verifier the result is any number. */
+		/* A conversion to the machine's own byte order: it emits no machine code, but the verifier treats the result as
+		 * an unknown scalar. */
 		put_mov(e, reg_of(e, i->d), reg_of(e, i->a));
 		put(e, BPF_ALU | BPF_END | BPF_TO_LE, reg_of(e, i->d), 0, 0, 64);
 		break;
-	case IR_ZEXT: case IR_SEXT: case IR_BSWAP:
+	case IR_ZEXT:
+	case IR_SEXT:
+	case IR_BSWAP:
 		put_ext(e, i);
 		break;
 	case IR_LOAD:
@@ -316,7 +364,8 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 		break;
 	case IR_MAP:
 	case IR_MAPVAL:
-		put(e, BPF_LD | BPF_IMM | BPF_DW, reg_of(e, i->d), i->op == IR_MAP ? BPF_PSEUDO_MAP_FD : BPF_PSEUDO_MAP_VALUE, 0, i->index);
+		put(e, BPF_LD | BPF_IMM | BPF_DW, reg_of(e, i->d), i->op == IR_MAP ? BPF_PSEUDO_MAP_FD : BPF_PSEUDO_MAP_VALUE, 0,
+		    i->index);
 		put(e, 0, 0, 0, 0, i->op == IR_MAP ? 0 : (s32)i->imm);
 		break;
 	case IR_ARG:
@@ -353,12 +402,15 @@ static void put_insn(struct emit *e, const struct ir_insn *i, const struct ir_bl
 			put_mov(e, 0, reg_of(e, i->b.r));
 		put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 		break;
-	case IR_SCRATCH: case IR_SCRATCH_AT: case IR_UNSCRATCH: case IR_OP_CNT:
+	case IR_SCRATCH:
+	case IR_SCRATCH_AT:
+	case IR_UNSCRATCH:
+	case IR_OP_CNT:
 		BUG("%s survived frame_expand()", ir_op_text[i->op]);
 	}
 }
 
-/* One function, behind what there is. */
+/* Appends one function. */
 static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 {
 	bool fits = true;

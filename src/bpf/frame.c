@@ -1,29 +1,31 @@
-/* Where stack objects live.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The placement of stack objects.
  *
- * A BPF program has 512 bytes of stack. Small objects live there; big ones (strings, long keys) live in the scratch area, an array map.
+ * A BPF program has 512 bytes of stack. Small objects are there; big ones (strings, long keys) are in the scratch area, an array
+ * map.
  *
- * The kernel does not run a program of most types on a CPU where it is running already (prog->active of raw tracepoints, bpf_prog_active of
- * kprobes, tracepoints and perf events): each of those has a part of the area for each CPU to itself. Programs of uprobes have no such
- * guard: a thread can be preempted inside of one, and the next thread on that CPU runs the same program. They share parts: a run takes
- * one by setting its busy word with compare-and-exchange, and gives it back at the end.
+ * For most program types the kernel does not run a program on a CPU where it is already running (prog->active of raw tracepoints,
+ * bpf_prog_active of kprobes, tracepoints and perf events): each such program has a private part of the area for each CPU.
+ * Programs of uprobes have no such guard: a thread can be preempted inside one, and the next thread on that CPU runs the same
+ * program. They share parts: a run acquires one by setting its busy word with compare-and-exchange, and releases it at the end.
  *
- * A program whose loops are callbacks has several functions. Each has stack of its own, 512 bytes for all that are active at a time; the
- * scratch area is one for all of them.
+ * A program whose loops are callbacks has several functions. Each has its own stack frame, 512 bytes for all that are active at a
+ * time; they share one scratch area.
  *
  * Objects of different statements may share memory: slots carry the interval of the lowering clock in which they are in use.
  */
 #include "bpf/backend.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 
 static bool overlap(const struct ir_slot *a, const struct ir_slot *b)
 {
 	return a->open < b->close && b->open < a->close;
 }
 
-/* Slots that were placed and that later ones may meet. */
+/* Slots that are placed and may overlap later ones. */
 struct placed {
 	u32 *at, cnt;
-	u32 *first_open; /* by slot: when the first of it and all later ones comes into use */
+	u32 *first_open; /* by slot: the earliest `open` of it and all later slots */
 };
 
 static void placed_init(struct placed *p, struct ir_func *f)
@@ -39,7 +41,7 @@ static void placed_init(struct placed *p, struct ir_func *f)
 	}
 }
 
-/* Forgets those that neither slot n nor a later one can meet. */
+/* Drops those that overlap neither slot n nor a later one. */
 static void placed_trim(struct placed *p, const struct ir_func *f, u32 n)
 {
 	u32 kept = 0;
@@ -50,7 +52,8 @@ static void placed_trim(struct placed *p, const struct ir_func *f, u32 n)
 	p->cnt = kept;
 }
 
-/* Puts slot n at the lowest offset where it meets no slot of the same area that is in use at the same time. Returns its end. */
+/* Places slot n at the lowest offset where it overlaps no slot of the same area that is in use at the same time. Returns its
+ * end. */
 static u32 place(struct ir_func *f, const struct placed *p, u32 n, u32 base, u32 limit)
 {
 	struct ir_slot *s = &f->slots.at[n];
@@ -77,7 +80,7 @@ static u32 place(struct ir_func *f, const struct placed *p, u32 n, u32 base, u32
 	return off + s->size;
 }
 
-/* What f and everything that it refers to use. Returns how many functions can be active at a time, one calling the other. */
+/* Marks f and all functions that it refers to as used. Returns the maximum call depth. */
 static u32 mark_used(struct ir_func *f, bool *slots)
 {
 	u32 deepest = 0;
@@ -89,7 +92,7 @@ static u32 mark_used(struct ir_func *f, bool *slots)
 				slots[i->index] = true;
 			if (i->op == IR_FUNC)
 				deepest = MAX(deepest, mark_used(f->main->subs.at[i->index], slots));
-			/* there is something to hand on, even if no slot turns out to live there */
+			/* it passes the area on, even if no slot turns out to be there */
 			if (i->op == IR_SCRATCH_AT)
 				f->main->scratch_sz = SCRATCH_HEAD;
 		}
@@ -97,7 +100,8 @@ static u32 mark_used(struct ir_func *f, bool *slots)
 	return 1 + deepest;
 }
 
-/* The frames of a chain of calls share the stack: the more there are, the fewer bytes each has for slots. Half of it is for registers. */
+/* The frames of a call chain share the stack: the deeper the chain, the fewer bytes each frame has for slots. Half of it is for
+ * spilled registers. */
 static u32 slots_limit(u32 depth)
 {
 	return depth == 1 ? STACK_FOR_SLOTS : MIN(STACK_FOR_SLOTS, STACK_SZ / depth / 2 / 8 * 8);
@@ -131,7 +135,7 @@ void frame_layout(struct ir_func *f)
 			continue;
 		s->size = ALIGN_UP(s->size, 8);
 		placed_trim(&placed, f, n);
-		placed.at[placed.cnt] = n; /* counts once it has a place */
+		placed.at[placed.cnt] = n; /* counts once it is placed */
 		if (s->place == SLOT_ON_STACK || (s->place == SLOT_ANYWHERE && s->size <= ON_STACK_MAX)) {
 			end = place(f, &placed, n, 0, s->place == SLOT_ON_STACK ? STACK_SZ : limit);
 			if (end != UINT32_MAX) {
@@ -173,7 +177,7 @@ static void insert_block(struct ir_func *f, u32 at, struct ir_block *b)
 		f->blocks.at[n]->id = n;
 }
 
-/* What the base of a part leads to: its busy word, or where nobody asks for that, the first slot, which then needs no address of its own. */
+/* The base of a part points to its busy word; if the part is private, to the first slot, whose address then needs no addition. */
 static u32 first_slot(const struct scratch_place *at)
 {
 	return at->is_shared ? 0 : SCRATCH_HEAD;
@@ -188,15 +192,16 @@ static vreg cpu_part(struct ir_build *b, const struct scratch_place *at, u32 str
 	return ir_alu(b, IR_ADD, ir_mapval(b, MAP_IDX_SCRATCH, at->off + first_slot(at)), opnd_reg(cpu));
 }
 
-/* Replaces the marker at the end of the builder's block by a search: base = a part of this CPU's whose busy word could be set. If there is
- * none, count that and give up. */
-static void acquire(struct ir_func *f, struct ir_build *bld, const struct ir_insn *mark, const struct scratch_place *at, struct ir_block *go_on)
+/* Replaces the marker at the end of the builder's block by a search: base = a part of this CPU whose busy word could be set. If
+ * there is none, the run is counted and given up. */
+static void acquire(struct ir_func *f, struct ir_build *bld, const struct ir_insn *mark, const struct scratch_place *at,
+		    struct ir_block *go_on)
 {
 	struct ir_block *try = ir_block_new(f), *next = ir_block_new(f), *give_up = ir_block_new(f);
 	vreg base = ir_vreg(f), tries = ir_vreg(f), zero, one, old;
 	u32 block = bld->cur->id;
 
-	/* A register of its own with one definition, so that offsets from it fold. */
+	/* A new register with one definition, so that offsets from it fold. */
 	avec_push(&f->mem->code, &go_on->insns, (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span });
 	memmove(&go_on->insns.at[1], &go_on->insns.at[0], (go_on->insns.cnt - 1) * sizeof(*go_on->insns.at));
 	go_on->insns.at[0] = (struct ir_insn){ .op = IR_MOV, .d = mark->d, .a = base, .span = mark->span };
@@ -240,7 +245,8 @@ static void expand_mark(struct ir_func *f, struct ir_block *b, u32 at_insn, cons
 	}
 }
 
-/* IR_SCRATCH becomes the code that it stands for; where no scratch is needed it stays, for the caller to drop. Returns the register that it sets; 0: there is none. */
+/* Expands IR_SCRATCH; if no scratch is needed it stays, for the caller to drop. Returns the register that it sets; 0: there is
+ * none. */
 static vreg expand_scratch(struct ir_func *f, const struct scratch_place *at)
 {
 	struct ir_block *b = f->scratch_block;
@@ -309,7 +315,10 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at)
 			/* Scratch slots become base + offset; stack slots keep their op, which emit() turns into r10 + offset. */
 			if (k->op == IR_SLOT && slots[k->index].in_scratch) {
 				BUG_ON(!base);
-				*k = (struct ir_insn){ .op = IR_ADD, .d = k->d, .a = base, .span = k->span,
+				*k = (struct ir_insn){ .op = IR_ADD,
+						       .d = k->d,
+						       .a = base,
+						       .span = k->span,
 						       .b = opnd_imm(k->imm + slots[k->index].off - first_slot(at)) };
 			} else if (k->op == IR_SLOT) {
 				k->imm += slots[k->index].off;

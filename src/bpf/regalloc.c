@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Linear-scan register allocation.
  *
- * Instructions are numbered in layout order; instruction n reads at position 2n and writes at 2n + 1. A virtual register is live in a list of
- * ranges of positions; between them (in a branch that does not need it) others may have its machine register. Registers are visited by
- * their first position; each takes a machine register that no other one has at the same time and that nothing destroys while it is live: a
- * call destroys r0–r5, so a value that lives across one goes to r6–r9. Hints make moves vanish: a value that dies as argument k of a call
- * wants r<k>, a sum wants the register of its left side.
+ * Instructions are numbered in layout order; instruction n reads at position 2n and writes at 2n + 1. A virtual register is live
+ * in a list of ranges of positions; between them (in a branch that does not need it) others may use its machine register.
+ * Registers are visited by their first position; each gets a machine register that no other one has at the same time and that is
+ * not clobbered while it is live: a call clobbers r0–r5, so a value that is live across one goes to r6–r9. Hints remove moves: a
+ * value whose last use is argument k of a call prefers r<k>, a sum prefers the register of its left side.
  *
- * When no register is left, the cheapest interval is spilled: each of its uses gets a short-lived register loaded from the stack (or
- * computed again, where that is one instruction), and the scan starts over. The verifier follows spilled pointers, as long as they are
- * stored whole and aligned.
+ * When no register is left, the cheapest interval is spilled: each of its uses gets a short-lived register loaded from the stack
+ * (or computed again, where that is one instruction), and the scan starts over. The verifier tracks spilled pointers, as long as
+ * they are stored whole and aligned.
  */
 #include "bpf/backend.h"
 
@@ -18,16 +19,16 @@ enum { FIRST_POS = 2 };
 
 struct range {
 	u32 start, end; /* both included */
-	u32 next;       /* the range behind it, which it does not touch; 0: none */
+	u32 next;       /* the next range, which does not overlap; 0: none */
 };
 
 struct interval {
 	u32 start, end; /* first and last position; start > end: never used */
 	u32 ranges;     /* the first of its ranges that does not end before the scan's position */
 	u32 weight;     /* uses and definitions */
-	vreg same_as;   /* wants the register of this one */
-	vreg becomes;   /* is the left side of this one, last of all */
-	u16 forbidden;  /* machine registers that something inside destroys */
+	vreg same_as;   /* prefers the register of this one */
+	vreg becomes;   /* its last use is as the left side of this one */
+	u16 forbidden;  /* machine registers that are clobbered inside it */
 	u8 reg;
 	s8 hint;
 	bool is_tested; /* a branch depends on it */
@@ -39,7 +40,7 @@ struct alloc {
 	struct interval *iv;
 	u32 iv_cnt, pos_cnt;
 	vec(struct range) ranges; /* number 0 is none */
-	u32 given_cnt; /* registers behind these were made for spilled values: they must not be spilled themselves */
+	u32 given_cnt;            /* later registers were made for spilled values: they must not be spilled themselves */
 };
 
 static u16 usable_regs(void)
@@ -47,8 +48,8 @@ static u16 usable_regs(void)
 	return CALLER_SAVED | (((1u << CALLEE_SAVED_CNT) - 1) << 6);
 }
 
-/* Ranges come from the last to the first. Those that overlap, as they do at the borders of blocks, become one. Neighbours stay apart: a call may read a register
- * at one position and write it at the next, and does not destroy it. */
+/* Ranges are added from the last to the first. Overlapping ones, as at block boundaries, are merged. Adjacent ones stay separate:
+ * a call may read a register at one position and write it at the next, and does not clobber it. */
 static void add_range(struct alloc *al, struct interval *iv, u32 start, u32 end)
 {
 	struct range *next = &al->ranges.at[iv->ranges];
@@ -64,7 +65,7 @@ static void add_range(struct alloc *al, struct interval *iv, u32 start, u32 end)
 	iv->ranges = al->ranges.cnt - 1;
 }
 
-/* Whether an interval is live somewhere in another one, at whose start the scan is. What ends before that, nobody looks at again. */
+/* Whether an interval overlaps another one, at whose start the scan is. Ranges that end before that are not visited again. */
 static bool intersect(const struct alloc *al, const struct interval *at, struct interval *other)
 {
 	const struct range *ranges = al->ranges.at;
@@ -92,7 +93,8 @@ static bool is_commutative(enum ir_op op)
 
 static bool is_two_address(enum ir_op op)
 {
-	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_PLAIN || op == IR_ZEXT || op == IR_SEXT || op == IR_BSWAP || op == IR_MOV;
+	return (op >= IR_ADD && op <= IR_SAR) || op == IR_NEG || op == IR_PLAIN || op == IR_ZEXT || op == IR_SEXT ||
+		op == IR_BSWAP || op == IR_MOV;
 }
 
 static void note_hints(struct alloc *al, const struct ir_insn *i)
@@ -108,7 +110,7 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		d->weight++;
 		if (is_two_address(i->op) && !d->same_as)
 			d->same_as = i->a;
-		/* … and the other way round: what is moved wants to be computed where it goes. */
+		/* … and the other way round: a value that is moved prefers the destination's register. */
 		if (i->op == IR_MOV && !al->iv[i->a].same_as)
 			al->iv[i->a].same_as = i->d;
 		if (is_two_address(i->op) && !al->iv[i->a].becomes)
@@ -133,7 +135,8 @@ static void note_hints(struct alloc *al, const struct ir_insn *i)
 		al->iv[i->a].is_tested = true;
 }
 
-/* Where the range that is open for a register ends; 0: none is. And which ones are or were open, so that nobody looks at all. */
+/* The end of the range that is open for a register; 0: none is. And the list of registers that are or were open, so that not all
+ * are searched. */
 struct open_ranges {
 	u32 *end;
 	vreg *touched;
@@ -147,7 +150,7 @@ static void set_end(struct open_ranges *o, vreg v, u32 pos)
 	o->end[v] = MAX(o->end[v], pos);
 }
 
-/* The next position, from where the building is, at which something destroys registers. */
+/* The next position, from the current one on, at which registers are clobbered. */
 struct destroyers {
 	u32 call, cmpxchg;
 };
@@ -156,7 +159,7 @@ static void add_live(struct alloc *al, vreg v, u32 start, u32 end, const struct 
 {
 	struct interval *iv = &al->iv[v];
 
-	/* Strictly inside: what reads or writes there itself is not in the way. */
+	/* Strictly inside: an interval that begins or ends there is not affected. */
 	if (next->call < end)
 		iv->forbidden |= CALLER_SAVED;
 	if (next->cmpxchg < end)
@@ -164,10 +167,10 @@ static void add_live(struct alloc *al, vreg v, u32 start, u32 end, const struct 
 	add_range(al, iv, start, end);
 }
 
-/* Registers that cannot be had because of what an instruction does with its operands. */
+/* Registers that an instruction excludes because of how it uses its operands. */
 static void forbid_operands(struct alloc *al, const struct ir_insn *i)
 {
-	/* the arguments behind this one are still in their registers */
+	/* the later arguments are still in their registers */
 	if (i->op == IR_ARG)
 		al->iv[i->d].forbidden |= 0x3f & ~((1u << (i->index + 2)) - 1);
 	/* address and new value are read after r0 was set up */
@@ -197,7 +200,7 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 pos, struct op
 		}
 		for (u32 u = 0; u < n; u++)
 			set_end(o, uses[u], pos);
-		/* d = a - b is done as d = a; d -= b: b must outlive the move. */
+		/* d = a - b is emitted as d = a; d -= b: b must stay live across the move. */
 		if (is_two_address(i->op) && !i->b.is_imm && i->b.r && !is_commutative(i->op) && i->d != i->a)
 			set_end(o, i->b.r, pos + 1);
 		/* The old value replaces the operand in its register: the address must not be there. */
@@ -208,7 +211,7 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 pos, struct op
 		if (i->op == IR_CMPXCHG)
 			next->cmpxchg = pos;
 	}
-	/* what lives on from before is there before the first instruction reads anything */
+	/* values that are live into the block are live before its first instruction */
 	for (u32 n = 0; n < o->touched_cnt; n++) {
 		vreg v = o->touched[n];
 
@@ -218,7 +221,7 @@ static void build_block(struct alloc *al, struct ir_block *b, u32 pos, struct op
 	}
 }
 
-/* How often registers can be touched in one block. */
+/* The most register accesses in one block. */
 static u32 touched_max(const struct alloc *al)
 {
 	u32 most = 0;
@@ -244,7 +247,7 @@ static void build_intervals(struct alloc *al)
 		al->iv[v] = (struct interval){ .start = UINT32_MAX, .hint = -1, .reg = NO_REG };
 	ir_liveness(f);
 	vec_for(b, &f->blocks) {
-		/* from the end of each block: of two that want the same, the later one counts */
+		/* from the end of each block: of two conflicting hints, the later one counts */
 		for (u32 k = (*b)->insns.cnt; k-- > 0;)
 			note_hints(al, &(*b)->insns.at[k]);
 		pos += 2 * (*b)->insns.cnt;
@@ -262,7 +265,8 @@ static void build_intervals(struct alloc *al)
 /* The registers that are live anywhere, by their first position. Returns how many there are. */
 static u32 sort_by_start(const struct alloc *al, vreg *order)
 {
-	vreg *first_at = arena_alloc(al->arena, al->pos_cnt * sizeof(*first_at)), *next = arena_alloc(al->arena, al->iv_cnt * sizeof(*next));
+	vreg *first_at = arena_alloc(al->arena, al->pos_cnt * sizeof(*first_at)),
+	     *next = arena_alloc(al->arena, al->iv_cnt * sizeof(*next));
 	u32 cnt = 0;
 
 	for (vreg v = al->iv_cnt - 1; v > 0; v--) {
@@ -284,7 +288,7 @@ static bool is_fresh(const struct alloc *al, vreg v)
 	return v > al->given_cnt;
 }
 
-/* Cheap per position of register pressure that goes away: the best to spill has the smallest. */
+/* The cost of spilling per position of register pressure that it removes: the smallest is the best to spill. */
 static u64 spill_cost(const struct alloc *al, vreg v)
 {
 	const struct interval *iv = &al->iv[v];
@@ -296,7 +300,8 @@ static u64 spill_cost(const struct alloc *al, vreg v)
 
 static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 {
-	const struct interval *like = iv->same_as ? &al->iv[iv->same_as] : NULL, *next = iv->becomes ? &al->iv[iv->becomes] : NULL;
+	const struct interval *like = iv->same_as ? &al->iv[iv->same_as] : NULL,
+			      *next = iv->becomes ? &al->iv[iv->becomes] : NULL;
 
 	if (!free)
 		return NO_REG;
@@ -304,14 +309,15 @@ static u8 pick(const struct alloc *al, const struct interval *iv, u16 free)
 		return iv->hint;
 	if (like && like->reg != NO_REG && (free >> like->reg & 1))
 		return like->reg;
-	/* A free result is whatever r0 holds. If what is tested on the way is there, it need not be set at the end; and it is a number on every way, so that the
-	 * verifier finds their states equal where they meet. */
+	/* An ignored result may be anything in r0. Put the tested value in r0: no exit has to set it, and r0 is a scalar on every
+	 * path, so the verifier can merge states. */
 	if (al->f->is_result_free && iv->is_tested && (free & 1))
 		return 0;
-	/* What it becomes has no register yet, but cannot have every one: if that lives across a call, this had better be where that can be. */
+	/* Its successor has no register yet, but not every one is possible: if it is live across a call, prefer a register that
+	 * the successor can have. */
 	if (next && next->reg == NO_REG && iv->end < next->start && (free & ~next->forbidden))
 		free &= ~next->forbidden;
-	/* r1–r5 from the top down: the low ones are wanted as arguments soonest. r0 last among them: results arrive there. */
+	/* r5 to r1: the low ones are needed for arguments first. r0 last: results arrive there. */
 	for (int r = 5; r >= 1; r--)
 		if (free >> r & 1)
 			return r;
@@ -350,7 +356,8 @@ static vreg scan(struct alloc *al)
 			for (u32 k = 0; k < active_cnt; k++) {
 				struct interval *o = &al->iv[active[k]];
 
-				if (!(iv->forbidden >> o->reg & 1) && intersect(al, iv, o) && spill_cost(al, active[k]) < spill_cost(al, victim))
+				if (!(iv->forbidden >> o->reg & 1) && intersect(al, iv, o) &&
+				    spill_cost(al, active[k]) < spill_cost(al, victim))
 					victim = active[k];
 			}
 			if (is_fresh(al, victim))
@@ -380,7 +387,7 @@ static void rename_uses(struct ir_insn *i, vreg from, vreg to)
 			i->args[k].r = to;
 }
 
-/* A spilled register: in this place of the stack, or computed again by this instruction wherever it is read. */
+/* A spilled register: its stack offset, or the instruction that computes it again wherever it is read. */
 struct spilled {
 	vreg v;
 	s64 off;
@@ -430,7 +437,13 @@ static void spill_in_block(struct ir_func *f, struct ir_block *b, const struct s
 		if (i.d == s->v) {
 			i.d = ir_vreg(f);
 			avec_push(a, &out, i);
-			avec_push(a, &out, (struct ir_insn){ .op = IR_STORE, .on_stack = true, .imm = s->off, .size = 8, .b = opnd_reg(i.d), .span = i.span });
+			avec_push(a, &out,
+				  (struct ir_insn){ .op = IR_STORE,
+						    .on_stack = true,
+						    .imm = s->off,
+						    .size = 8,
+						    .b = opnd_reg(i.d),
+						    .span = i.span });
 			continue;
 		}
 		avec_push(a, &out, i);

@@ -1,14 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Types of C as BTF.
  *
- * Numbers are given first, to everything that can be reached from what headers define, and records written in that order: structs refer
- * to each other in circles. */
-#include "c/header.h"
-#include "kern/btfwriter.h"
+ * Numbers are given first, to everything that can be reached from what headers define, and records written in that order: structs
+ * refer to each other in circles. */
+#include "c/parse.h"
+#include "types/btfwriter.h"
 
 struct numbering {
+	bool has_aligns; /* alignments are written */
 	vec(struct cty *) order;
 	vec(struct cty *) todo;
 };
+
+/* Whether a reader would guess the alignment of a struct wrong. */
+static bool is_aligned_oddly(const struct cty *t)
+{
+	return (t->kind == CTY_STRUCT || t->kind == CTY_UNION) && t->is_defined && t->align != btf_guess_align(t->size);
+}
 
 /* A type's number; it is put in line for one. Void, and what has no place in BTF, is 0. */
 static void want(struct numbering *n, struct cty *t)
@@ -17,7 +25,10 @@ static void want(struct numbering *n, struct cty *t)
 		return;
 	vec_push(&n->order, t);
 	t->btf_id = n->order.cnt;
-	vec_push(&n->todo, t);
+	if (n->has_aligns && is_aligned_oddly(t))
+		vec_push(&n->order, NULL); /* the tag's */
+	if (!t->is_outside)
+		vec_push(&n->todo, t);
 }
 
 static void want_all(struct numbering *n)
@@ -67,6 +78,14 @@ static void write_enum(struct btfwriter *w, const struct cty *t)
 	}
 }
 
+static void write_align(struct btfwriter *w, const struct cty *t)
+{
+	u32 whole = UINT32_MAX; /* not of a member */
+
+	btfwriter_type(w, BTF_KIND_DECL_TAG, arena_printf(w->arena, BTF_ALIGN_TAG "%u", t->align), t->btf_id, 0, false);
+	btfwriter_tail(w, &whole, sizeof(whole));
+}
+
 static void write_type(struct btfwriter *w, const struct cty *t)
 {
 	switch (t->kind) {
@@ -103,7 +122,8 @@ static void write_type(struct btfwriter *w, const struct cty *t)
 			btfwriter_tail(w, &none, sizeof(none));
 		return;
 	}
-	case CTY_STRUCT: case CTY_UNION:
+	case CTY_STRUCT:
+	case CTY_UNION:
 		if (t->is_defined)
 			write_members(w, t);
 		else
@@ -113,7 +133,7 @@ static void write_type(struct btfwriter *w, const struct cty *t)
 		write_enum(w, t);
 		return;
 	case CTY_TYPEDEF:
-		btfwriter_type(w, BTF_KIND_TYPEDEF, t->name, id_of(t->of), 0, false);
+		btfwriter_type(w, BTF_KIND_TYPEDEF, t->name, t->is_outside ? 0 : id_of(t->of), 0, t->is_outside);
 		return;
 	case CTY_CONST:
 		btfwriter_type(w, BTF_KIND_CONST, "", id_of(t->of), 0, false);
@@ -127,12 +147,13 @@ static void write_type(struct btfwriter *w, const struct cty *t)
 	BUG("a type without a number is written");
 }
 
-static struct cty *const basic[] = { &cty_bool, &cty_char, &cty_schar, &cty_uchar, &cty_short, &cty_ushort, &cty_int, &cty_uint, &cty_long, &cty_ulong,
-				     &cty_llong, &cty_ullong, &cty_int128, &cty_uint128, &cty_float, &cty_double, &cty_ldouble };
+static struct cty *const basic[] = { &cty_bool,   &cty_char,    &cty_schar, &cty_uchar,  &cty_short,  &cty_ushort,
+				     &cty_int,    &cty_uint,    &cty_long,  &cty_ulong,  &cty_llong,  &cty_ullong,
+				     &cty_int128, &cty_uint128, &cty_float, &cty_double, &cty_ldouble };
 
 u8 *cparse_to_btf(struct cparse *p, size_t *len)
 {
-	struct numbering n = {};
+	struct numbering n = { .has_aligns = p->host != NULL };
 	struct btfwriter w;
 	u8 *data;
 
@@ -144,8 +165,12 @@ u8 *cparse_to_btf(struct cparse *p, size_t *len)
 		want_all(&n);
 	}
 	btfwriter_init(&w, p->arena);
-	vec_for(t, &n.order)
-		write_type(&w, *t);
+	for (u32 i = 0; i < n.order.cnt; i++) {
+		if (n.order.at[i])
+			write_type(&w, n.order.at[i]);
+		else
+			write_align(&w, n.order.at[i - 1]);
+	}
 	data = btfwriter_finish(&w, len);
 	btfwriter_release(&w);
 	vec_free(&n.order);

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "c/ctype.h"
 
-#define INT_TYPE(id, bytes, sign, text) struct cty id = { .kind = CTY_INT, .align = bytes, .size = bytes, .is_signed = sign, .name = text }
+#define INT_TYPE(id, bytes, sign, text)                                                                                          \
+	struct cty id = { .kind = CTY_INT, .align = bytes, .size = bytes, .is_signed = sign, .name = text }
 
 struct cty cty_void = { .kind = CTY_VOID, .name = "void", .align = 1 };
 struct cty cty_bool = { .kind = CTY_BOOL, .align = 1, .size = 1, .name = "_Bool" };
@@ -52,20 +54,19 @@ u32 cty_align(const struct cty *t)
 	return MAX(align, t->align);
 }
 
+struct cty *cty_new(struct arena *a, struct cty t)
+{
+	return arena_memdup(a, &t, sizeof(t));
+}
+
 struct cty *cty_pointer(struct arena *a, struct cty *to)
 {
-	struct cty *t = arena_new(a, struct cty);
-
-	*t = (struct cty){ .kind = CTY_PTR, .align = 8, .size = 8, .of = to };
-	return t;
+	return cty_new(a, (struct cty){ .kind = CTY_PTR, .align = 8, .size = 8, .of = to });
 }
 
 struct cty *cty_array(struct arena *a, struct cty *of, s64 cnt)
 {
-	struct cty *t = arena_new(a, struct cty);
-
-	*t = (struct cty){ .kind = CTY_ARRAY, .of = of, .cnt = cnt < 0 ? 0 : cnt };
-	return t;
+	return cty_new(a, (struct cty){ .kind = CTY_ARRAY, .of = of, .cnt = cnt < 0 ? 0 : cnt });
 }
 
 /* How a bit-field's or a member's alignment changes when it is packed: to that of a byte, unless it says more itself. */

@@ -1,24 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Expressions of C, for array lengths, enumerators, sizeof and typeof: each has a type, and a value if that is known. */
 #include "c/number.h"
 #include "c/parse.h"
+#include "c/pp_int.h"
 
 #define MAX_NEST 200
 
 enum builtin {
-	BI_OFFSETOF = 1, BI_CONSTANT_P, BI_TYPES_COMPATIBLE, BI_CHOOSE, BI_EXPECT, BI_CLZ, BI_CLZL, BI_CTZ, BI_FFS, BI_POPCOUNT, BI_BSWAP16,
-	BI_BSWAP32, BI_BSWAP64, BI_OBJECT_SIZE, BI_UNREACHABLE,
+	BI_OFFSETOF = 1,
+	BI_CONSTANT_P,
+	BI_TYPES_COMPATIBLE,
+	BI_CHOOSE,
+	BI_EXPECT,
+	BI_CLZ,
+	BI_CLZL,
+	BI_CTZ,
+	BI_FFS,
+	BI_POPCOUNT,
+	BI_BSWAP16,
+	BI_BSWAP32,
+	BI_BSWAP64,
+	BI_OBJECT_SIZE,
+	BI_UNREACHABLE,
 };
 
 static const struct {
 	const char *name;
 	enum builtin id;
 } builtins[] = {
-	{ "__builtin_offsetof", BI_OFFSETOF }, { "__builtin_constant_p", BI_CONSTANT_P }, { "__builtin_types_compatible_p", BI_TYPES_COMPATIBLE },
-	{ "__builtin_choose_expr", BI_CHOOSE }, { "__builtin_expect", BI_EXPECT }, { "__builtin_clz", BI_CLZ }, { "__builtin_clzl", BI_CLZL },
-	{ "__builtin_clzll", BI_CLZL }, { "__builtin_ctz", BI_CTZ }, { "__builtin_ctzl", BI_CTZ }, { "__builtin_ctzll", BI_CTZ },
-	{ "__builtin_ffs", BI_FFS }, { "__builtin_ffsl", BI_FFS }, { "__builtin_ffsll", BI_FFS }, { "__builtin_popcount", BI_POPCOUNT },
-	{ "__builtin_popcountl", BI_POPCOUNT }, { "__builtin_popcountll", BI_POPCOUNT }, { "__builtin_bswap16", BI_BSWAP16 },
-	{ "__builtin_bswap32", BI_BSWAP32 }, { "__builtin_bswap64", BI_BSWAP64 }, { "__builtin_object_size", BI_OBJECT_SIZE },
+	{ "__builtin_offsetof", BI_OFFSETOF },
+	{ "__builtin_constant_p", BI_CONSTANT_P },
+	{ "__builtin_types_compatible_p", BI_TYPES_COMPATIBLE },
+	{ "__builtin_choose_expr", BI_CHOOSE },
+	{ "__builtin_expect", BI_EXPECT },
+	{ "__builtin_clz", BI_CLZ },
+	{ "__builtin_clzl", BI_CLZL },
+	{ "__builtin_clzll", BI_CLZL },
+	{ "__builtin_ctz", BI_CTZ },
+	{ "__builtin_ctzl", BI_CTZ },
+	{ "__builtin_ctzll", BI_CTZ },
+	{ "__builtin_ffs", BI_FFS },
+	{ "__builtin_ffsl", BI_FFS },
+	{ "__builtin_ffsll", BI_FFS },
+	{ "__builtin_popcount", BI_POPCOUNT },
+	{ "__builtin_popcountl", BI_POPCOUNT },
+	{ "__builtin_popcountll", BI_POPCOUNT },
+	{ "__builtin_bswap16", BI_BSWAP16 },
+	{ "__builtin_bswap32", BI_BSWAP32 },
+	{ "__builtin_bswap64", BI_BSWAP64 },
+	{ "__builtin_object_size", BI_OBJECT_SIZE },
 	{ "__builtin_unreachable", BI_UNREACHABLE },
 };
 
@@ -37,10 +67,19 @@ static bool unary(struct cparse *p, struct cvalue *out);
 
 static bool fail(struct cparse *p, const char *what)
 {
-	struct ctok *t = cparse_tok(p);
-
-	pp_error(p->pp, "expected %s in an expression, found '%.*s'", what, (int)MIN(t->len, 40u), t->kind == CTOK_END ? "" : t->s);
+	pp_report(p->pp, cparse_place(p), E_SYNTAX, "expected %s here", what);
 	return false;
+}
+
+/* Counts a level; false: there are too many. */
+static bool enter(struct cparse *p)
+{
+	if (p->nest >= MAX_NEST) {
+		pp_report(p->pp, cparse_place(p), E_SYNTAX, "this expression is nested too deeply");
+		return false;
+	}
+	p->nest++;
+	return true;
 }
 
 static bool expect(struct cparse *p, u32 op, const char *what)
@@ -51,6 +90,12 @@ static bool expect(struct cparse *p, u32 op, const char *what)
 static struct cvalue constant(struct cty *type, s64 v)
 {
 	return (struct cvalue){ .type = type, .is_const = true, .v = v };
+}
+
+/* What comparisons have. */
+static struct cty *int_type(const struct cparse *p)
+{
+	return p->is_plain ? &cty_long : &cty_int;
 }
 
 static struct cvalue unknown(struct cty *type)
@@ -68,9 +113,12 @@ static s64 cut(struct cty *type, s64 v)
 	if (t->kind != CTY_INT && t->kind != CTY_ENUM)
 		return v;
 	switch (t->size) {
-	case 1: return t->is_signed ? (s8)v : (u8)v;
-	case 2: return t->is_signed ? (s16)v : (u16)v;
-	case 4: return t->is_signed ? (s32)v : (s64)(u32)v;
+	case 1:
+		return t->is_signed ? (s8)v : (u8)v;
+	case 2:
+		return t->is_signed ? (s16)v : (u16)v;
+	case 4:
+		return t->is_signed ? (s32)v : (s64)(u32)v;
 	}
 	return v;
 }
@@ -192,16 +240,25 @@ static bool builtin(struct cparse *p, enum builtin id, struct cvalue *out)
 		if (!cexpr(p, out) || !expect(p, ',', "','") || !cexpr(p, &b))
 			return false;
 		break;
-	case BI_OBJECT_SIZE: case BI_UNREACHABLE:
+	case BI_OBJECT_SIZE:
+	case BI_UNREACHABLE:
 		*out = unknown(&cty_ulong);
 		while (!cparse_at(p, ')') && cparse_tok(p)->kind != CTOK_END) {
-			if (cparse_at(p, '('))
-				cparse_skip_balanced(p);
-			else
+			if (!cparse_at(p, '('))
 				cparse_advance(p);
+			else if (!cparse_skip_balanced(p))
+				return false;
 		}
 		break;
-	case BI_CONSTANT_P: case BI_CLZ: case BI_CLZL: case BI_CTZ: case BI_FFS: case BI_POPCOUNT: case BI_BSWAP16: case BI_BSWAP32: case BI_BSWAP64:
+	case BI_CONSTANT_P:
+	case BI_CLZ:
+	case BI_CLZL:
+	case BI_CTZ:
+	case BI_FFS:
+	case BI_POPCOUNT:
+	case BI_BSWAP16:
+	case BI_BSWAP32:
+	case BI_BSWAP64:
 		if (!cexpr(p, &a))
 			return false;
 		*out = a.is_const ? constant(&cty_int, 0) : unknown(&cty_int);
@@ -238,13 +295,19 @@ static bool number(struct cparse *p, struct cvalue *out)
 	struct cnumber n;
 
 	cparse_advance(p);
-	if (!cnumber_parse(t.s, t.len, &n))
-		return fail(p, "a number");
+	if (p->host) {
+		*out = constant(&cty_long, p->host->number(p->host->arg, &t));
+		return true;
+	}
+	if (!cnumber_parse(t.s, t.len, &n) || (p->is_if && n.is_float)) {
+		pp_report(p->pp, &t, E_BAD_LITERAL, "this is no whole number");
+		return false;
+	}
 	if (n.is_float) {
 		*out = constant(&cty_double, n.value);
 		return true;
 	}
-	if (n.longs || n.value > (n.is_unsigned || !n.is_decimal ? UINT32_MAX : INT32_MAX))
+	if (n.longs || p->is_plain || n.value > (n.is_unsigned || !n.is_decimal ? UINT32_MAX : INT32_MAX))
 		*out = constant(n.is_unsigned || n.value >> 63 ? &cty_ulong : &cty_long, n.value);
 	else
 		*out = constant(n.is_unsigned || n.value > INT32_MAX ? &cty_uint : &cty_int, n.value);
@@ -299,41 +362,53 @@ static bool generic(struct cparse *p, struct cvalue *out)
 	return expect(p, ')', "')'");
 }
 
+/* The value of a name. */
+static bool name(struct cparse *p, const struct ctok *t, struct cvalue *out)
+{
+	const struct csym *sym = t->sym;
+
+	if (p->is_if)
+		return pp_if_name(p, t, out);
+	if (sym->is_const) {
+		*out = constant(sym->is_huge ? &cty_ulong : sym->value == (s32)sym->value ? int_type(p) : &cty_long, sym->value);
+		return true;
+	}
+	*out = unknown(sym->var ? sym->var : &cty_int);
+	if (!p->host)
+		return true;
+	*out = constant(&cty_long, 0);
+	if (p->host->constant(p->host->arg, sym->name, &out->v))
+		return true;
+	pp_report(p->pp, t, E_UNKNOWN_IDENTIFIER, "Unknown constant: '%s'", sym->name);
+	diag_hint(p->host->diag, "#define it, or write the number");
+	return false;
+}
+
 static bool primary(struct cparse *p, struct cvalue *out)
 {
 	struct ctok t = *cparse_tok(p);
+	enum ckeyword kw = cparse_keyword(p);
 
 	if (t.kind == CTOK_NUM)
 		return number(p, out);
-	if (t.kind == CTOK_STR)
+	if (t.kind == CTOK_STR && !p->is_plain)
 		return string(p, out);
 	if (t.kind == CTOK_CHAR) {
 		cparse_advance(p);
-		*out = constant(&cty_int, cchar_value(t.s, t.len));
+		*out = constant(int_type(p), cchar_value(t.s, t.len));
 		return true;
 	}
-	if (t.kind == CTOK_IDENT) {
-		if (t.sym->keyword == CKW_BUILTIN) {
-			cparse_advance(p);
-			return builtin(p, t.sym->builtin, out);
-		}
-		if (t.sym->keyword == CKW_GENERIC)
-			return generic(p, out);
-		if (t.sym->keyword != CKW_NONE)
-			return fail(p, "a value");
+	if (kw == CKW_GENERIC)
+		return generic(p, out);
+	if (t.kind == CTOK_IDENT && *t.s != '$' && (kw == CKW_NONE || kw == CKW_BUILTIN)) {
 		cparse_advance(p);
-		if (t.sym->is_const)
-			*out = constant(t.sym->is_huge ? &cty_ulong : t.sym->value == (s32)t.sym->value ? &cty_int : &cty_long, t.sym->value);
-		else
-			*out = unknown(t.sym->var ? t.sym->var : &cty_int);
-		return true;
+		return kw == CKW_BUILTIN ? builtin(p, t.sym->builtin, out) : name(p, &t, out);
 	}
 	if (ctok_is(&t, '(')) {
 		cparse_fill(p, 2);
 		if (ctok_is(&p->buf[1], '{')) { /* ({ statements }) */
-			cparse_skip_balanced(p);
 			*out = unknown(&cty_int);
-			return true;
+			return cparse_skip_balanced(p);
 		}
 		cparse_advance(p);
 		do {
@@ -342,12 +417,12 @@ static bool primary(struct cparse *p, struct cvalue *out)
 		} while (cparse_accept(p, ','));
 		return expect(p, ')', "')'");
 	}
-	return fail(p, "a value");
+	return fail(p, "a constant integer expression");
 }
 
 static bool postfix(struct cparse *p, struct cvalue *out)
 {
-	for (;;) {
+	while (!p->is_plain) {
 		struct cty *t = cty_strip(out->type);
 
 		if (cparse_accept(p, '[')) {
@@ -369,7 +444,7 @@ static bool postfix(struct cparse *p, struct cvalue *out)
 				return fail(p, "a member");
 			m = cty_member(t, cparse_tok(p)->sym->name, &bits);
 			if (!m) {
-				pp_error(p->pp, "no member '%s'", cparse_tok(p)->sym->name);
+				pp_report(p->pp, cparse_tok(p), E_UNKNOWN_FIELD, "no member '%s'", cparse_tok(p)->sym->name);
 				return false;
 			}
 			cparse_advance(p);
@@ -377,77 +452,77 @@ static bool postfix(struct cparse *p, struct cvalue *out)
 			*out = unknown(m->type);
 			out->v = base + bits / 8;
 		} else if (cparse_at(p, '(')) {
-			cparse_skip_balanced(p);
+			if (!cparse_skip_balanced(p))
+				return false;
 			if (t->kind == CTY_PTR)
 				t = cty_strip(t->of);
 			*out = unknown(t->kind == CTY_FUNC ? t->of : &cty_int);
 		} else if (cparse_accept(p, COP_INC) || cparse_accept(p, COP_DEC)) {
 			out->is_const = false;
 		} else {
-			return true;
+			break;
 		}
 	}
+	return true;
+}
+
+/* "(" type ")", if that stands at tok; else *t is NULL. False: reported. */
+static bool type_in_parens(struct cparse *p, struct cty **t)
+{
+	struct ctok paren = *cparse_tok(p);
+
+	*t = NULL;
+	if (!ctok_is(&paren, '('))
+		return true;
+	cparse_fill(p, 2);
+	if (p->buf[1].kind != CTOK_IDENT)
+		return true;
+	cparse_advance(p);
+	if (!cparse_at_type(p)) { /* gives it back */
+		memmove(p->buf + 1, p->buf, p->buf_cnt++ * sizeof(*p->buf));
+		p->buf[0] = paren;
+		return true;
+	}
+	*t = cparse_type_name(p);
+	return *t && expect(p, ')', "')'");
 }
 
 /* sizeof and _Alignof: of a type, or of what an expression would have. */
 static bool size_operator(struct cparse *p, bool is_align, struct cvalue *out)
 {
-	struct cty *t = NULL;
-	struct cvalue v;
+	struct cvalue v = {};
+	struct cty *t;
 
 	cparse_advance(p);
-	if (cparse_at(p, '(')) {
-		cparse_fill(p, 2);
-		if (p->buf[1].kind == CTOK_IDENT) {
-			struct ctok paren = p->buf[0];
-
-			cparse_advance(p);
-			if (cparse_at_type(p)) {
-				t = cparse_type_name(p);
-				if (!t || !expect(p, ')', "')'"))
-					return false;
-				/* sizeof(type){…} does not happen in headers. */
-			} else {
-				/* Give it back. */
-				memmove(p->buf + 1, p->buf, p->buf_cnt * sizeof(*p->buf));
-				p->buf[0] = paren;
-				p->buf_cnt++;
-			}
-		}
-	}
-	if (!t) {
-		if (!unary(p, &v))
+	if (p->host) { /* only types */
+		if (!cparse_accept(p, '('))
+			return cparse_fail(p, "'(' after sizeof");
+		t = cparse_type_name(p);
+		if (!t)
 			return false;
-		t = v.type;
+		if (!cparse_accept(p, ')'))
+			return cparse_fail(p, "')' after the type");
+		cparse_complete(p, t);
+	} else if (!type_in_parens(p, &t) || (!t && !unary(p, &v))) {
+		return false;
 	}
+	t = t ? t : v.type;
 	*out = constant(&cty_ulong, is_align ? cty_align(t) : cty_size(t));
 	return true;
 }
 
 static bool cast_or_paren(struct cparse *p, struct cvalue *out, bool *is_cast)
 {
-	struct ctok paren = *cparse_tok(p);
 	struct cty *t;
 
-	*is_cast = false;
-	cparse_fill(p, 2);
-	if (p->buf[1].kind != CTOK_IDENT)
-		return true;
-	cparse_advance(p);
-	if (!cparse_at_type(p)) {
-		memmove(p->buf + 1, p->buf, p->buf_cnt * sizeof(*p->buf));
-		p->buf[0] = paren;
-		p->buf_cnt++;
-		return true;
-	}
-	*is_cast = true;
-	t = cparse_type_name(p);
-	if (!t || !expect(p, ')', "')'"))
+	if (!type_in_parens(p, &t))
 		return false;
+	*is_cast = t != NULL;
+	if (!t)
+		return true;
 	if (cparse_at(p, '{')) { /* a literal of a struct */
-		cparse_skip_balanced(p);
 		*out = unknown(t);
-		return postfix(p, out);
+		return cparse_skip_balanced(p) && postfix(p, out);
 	}
 	if (!unary(p, out))
 		return false;
@@ -460,53 +535,41 @@ static bool cast_or_paren(struct cparse *p, struct cvalue *out, bool *is_cast)
 static bool unary(struct cparse *p, struct cvalue *out)
 {
 	enum ckeyword kw = cparse_keyword(p);
+	struct ctok t = *cparse_tok(p);
 	bool ok, is_cast;
 
-	if (++p->nest > MAX_NEST) {
-		p->nest--;
-		return fail(p, "less nesting");
-	}
+	if (!enter(p))
+		return false;
 	if (kw == CKW_EXTENSION) {
 		cparse_advance(p);
 		ok = unary(p, out);
 	} else if (kw == CKW_SIZEOF || kw == CKW_ALIGNOF) {
 		ok = size_operator(p, kw == CKW_ALIGNOF, out);
-	} else if (cparse_accept(p, '-')) {
+	} else if (t.kind == CTOK_PUNCT && (t.op == '-' || t.op == '+' || t.op == '~' || t.op == '!')) {
+		cparse_advance(p);
 		ok = unary(p, out);
 		if (ok) {
-			out->type = promote(out->type);
-			out->v = cut(out->type, (s64)(0 - (u64)out->v));
+			out->type = t.op == '!' ? int_type(p) : promote(out->type);
+			out->v = cut(out->type,
+				     t.op == '-'         ? (s64)(0 - (u64)out->v) :
+					     t.op == '~' ? ~out->v :
+					     t.op == '!' ? !out->v :
+							   out->v);
 		}
-	} else if (cparse_accept(p, '+')) {
-		ok = unary(p, out);
-		if (ok)
-			out->type = promote(out->type);
-	} else if (cparse_accept(p, '~')) {
-		ok = unary(p, out);
-		if (ok) {
-			out->type = promote(out->type);
-			out->v = cut(out->type, ~out->v);
-		}
-	} else if (cparse_accept(p, '!')) {
-		ok = unary(p, out);
-		if (ok) {
-			out->type = &cty_int;
-			out->v = !out->v;
-		}
-	} else if (cparse_accept(p, '*')) {
+	} else if (!p->is_plain && cparse_accept(p, '*')) {
 		ok = unary(p, out);
 		if (ok) {
 			struct cty *t = cty_strip(out->type);
 
 			*out = unknown(t->kind == CTY_PTR || t->kind == CTY_ARRAY ? t->of : t->kind == CTY_FUNC ? t : &cty_int);
 		}
-	} else if (cparse_accept(p, '&')) {
+	} else if (!p->is_plain && cparse_accept(p, '&')) {
 		ok = unary(p, out);
 		if (ok) {
 			out->type = cty_pointer(p->arena, out->type);
 			out->is_const = out->v != 0; /* offsetof by hand */
 		}
-	} else if (cparse_accept(p, COP_INC) || cparse_accept(p, COP_DEC)) {
+	} else if (!p->is_plain && (cparse_accept(p, COP_INC) || cparse_accept(p, COP_DEC))) {
 		ok = unary(p, out);
 		if (ok)
 			out->is_const = false;
@@ -537,17 +600,25 @@ static bool binary(struct cparse *p, u32 min, struct cvalue *l)
 		cparse_advance(p);
 		if (!binary(p, prec + 1, &r))
 			return false;
+		if ((op.op == '/' || op.op == '%') && r.is_const && !r.v) {
+			p->zero_at = *cparse_place(p);
+			r.is_const = false;
+		}
 		if (op.op == COP_ANDAND || op.op == COP_OROR) {
 			/* One side may decide alone. */
 			bool decided = l->is_const && (op.op == COP_ANDAND ? !l->v : l->v != 0);
 
-			*l = (struct cvalue){ &cty_int, decided || (l->is_const && r.is_const), cbinary(op.op, l->v, r.v, false) };
+			*l = (struct cvalue){ int_type(p), decided || (l->is_const && r.is_const),
+					      cbinary(op.op, l->v, r.v, false) };
 			continue;
 		}
 		if (cty_strip(decay(p, l->type))->kind == CTY_PTR || cty_strip(decay(p, r.type))->kind == CTY_PTR) {
 			bool is_difference = op.op == '-' && cty_strip(decay(p, r.type))->kind == CTY_PTR;
 
-			type = prec <= 7 ? &cty_int : is_difference ? &cty_long : cty_strip(decay(p, l->type))->kind == CTY_PTR ? decay(p, l->type) : decay(p, r.type);
+			type = prec <= 7                                      ? &cty_int :
+				is_difference                                 ? &cty_long :
+				cty_strip(decay(p, l->type))->kind == CTY_PTR ? decay(p, l->type) :
+										decay(p, r.type);
 			*l = (struct cvalue){ type, l->is_const && r.is_const && prec <= 7, cbinary(op.op, l->v, r.v, true) };
 			continue;
 		}
@@ -558,15 +629,15 @@ static bool binary(struct cparse *p, u32 min, struct cvalue *l)
 			r.v = cut(type, r.v);
 		}
 		l->v = cut(type, cbinary(op.op, l->v, r.v, is_unsigned));
-		l->is_const = l->is_const && r.is_const && !((op.op == '/' || op.op == '%') && !r.v);
-		l->type = prec == 6 || prec == 7 ? &cty_int : type;
+		l->is_const = l->is_const && r.is_const;
+		l->type = prec == 6 || prec == 7 ? int_type(p) : type;
 	}
 }
 
 static bool ternary(struct cparse *p, struct cvalue *out)
 {
 	struct cvalue c, a, b;
-	bool has_middle;
+	bool ok;
 
 	if (!binary(p, 1, &c))
 		return false;
@@ -574,11 +645,12 @@ static bool ternary(struct cparse *p, struct cvalue *out)
 		*out = c;
 		return true;
 	}
-	has_middle = !cparse_at(p, ':');
-	a = c;
-	if (has_middle && !cexpr(p, &a))
+	if (!enter(p))
 		return false;
-	if (!expect(p, ':', "':'") || !ternary(p, &b))
+	a = c;
+	ok = (cparse_at(p, ':') || cexpr(p, &a)) && expect(p, ':', "':'") && ternary(p, &b);
+	p->nest--;
+	if (!ok)
 		return false;
 	*out = c.is_const ? (c.v ? a : b) : unknown(a.type);
 	if (cty_is_int(a.type) && cty_is_int(b.type))
@@ -609,10 +681,15 @@ bool cexpr(struct cparse *p, struct cvalue *out)
 
 bool cexpr_constant(struct cparse *p, struct cvalue *out)
 {
+	struct ctok at = *cparse_place(p);
+
+	p->zero_at = (struct ctok){};
 	if (!ternary(p, out))
 		return false;
-	if (!out->is_const)
-		pp_error(p->pp, "a number that is not known");
+	if (!out->is_const && p->zero_at.kind)
+		pp_report(p->pp, &p->zero_at, E_SYNTAX, "division by zero in a constant expression");
+	else if (!out->is_const)
+		pp_report(p->pp, &at, E_SYNTAX, "expected a constant integer expression here");
 	return out->is_const;
 }
 

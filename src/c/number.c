@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "c/number.h"
 
 #include <stdio.h>
@@ -85,16 +86,34 @@ s64 cchar_value(const char *s, u32 len)
 u32 cprecedence(u32 op)
 {
 	switch (op) {
-	case '*': case '/': case '%': return 10;
-	case '+': case '-': return 9;
-	case COP_SHL: case COP_SHR: return 8;
-	case '<': case '>': case COP_LE: case COP_GE: return 7;
-	case COP_EQ: case COP_NE: return 6;
-	case '&': return 5;
-	case '^': return 4;
-	case '|': return 3;
-	case COP_ANDAND: return 2;
-	case COP_OROR: return 1;
+	case '*':
+	case '/':
+	case '%':
+		return 10;
+	case '+':
+	case '-':
+		return 9;
+	case COP_SHL:
+	case COP_SHR:
+		return 8;
+	case '<':
+	case '>':
+	case COP_LE:
+	case COP_GE:
+		return 7;
+	case COP_EQ:
+	case COP_NE:
+		return 6;
+	case '&':
+		return 5;
+	case '^':
+		return 4;
+	case '|':
+		return 3;
+	case COP_ANDAND:
+		return 2;
+	case COP_OROR:
+		return 1;
 	}
 	return 0;
 }
@@ -104,24 +123,42 @@ s64 cbinary(u32 op, s64 a, s64 b, bool is_unsigned)
 	u64 x = a, y = b;
 
 	switch (op) {
-	case '*': return x * y;
-	case '/': return !b ? 0 : is_unsigned ? (s64)(x / y) : b == -1 ? (s64)(0 - x) : a / b;
-	case '%': return !b ? 0 : is_unsigned ? (s64)(x % y) : b == -1 ? 0 : a % b;
-	case '+': return x + y;
-	case '-': return x - y;
-	case COP_SHL: return x << (y & 63);
-	case COP_SHR: return is_unsigned ? (s64)(x >> (y & 63)) : a >> (y & 63);
-	case '<': return is_unsigned ? x < y : a < b;
-	case '>': return is_unsigned ? x > y : a > b;
-	case COP_LE: return is_unsigned ? x <= y : a <= b;
-	case COP_GE: return is_unsigned ? x >= y : a >= b;
-	case COP_EQ: return a == b;
-	case COP_NE: return a != b;
-	case '&': return x & y;
-	case '^': return x ^ y;
-	case '|': return x | y;
-	case COP_ANDAND: return a && b;
-	case COP_OROR: return a || b;
+	case '*':
+		return x * y;
+	case '/':
+		return !b ? 0 : is_unsigned ? (s64)(x / y) : b == -1 ? (s64)(0 - x) : a / b;
+	case '%':
+		return !b ? 0 : is_unsigned ? (s64)(x % y) : b == -1 ? 0 : a % b;
+	case '+':
+		return x + y;
+	case '-':
+		return x - y;
+	case COP_SHL:
+		return y > 63 ? 0 : x << y;
+	case COP_SHR:
+		return y > 63 ? 0 : is_unsigned ? (s64)(x >> y) : a >> y;
+	case '<':
+		return is_unsigned ? x < y : a < b;
+	case '>':
+		return is_unsigned ? x > y : a > b;
+	case COP_LE:
+		return is_unsigned ? x <= y : a <= b;
+	case COP_GE:
+		return is_unsigned ? x >= y : a >= b;
+	case COP_EQ:
+		return a == b;
+	case COP_NE:
+		return a != b;
+	case '&':
+		return x & y;
+	case '^':
+		return x ^ y;
+	case '|':
+		return x | y;
+	case COP_ANDAND:
+		return a && b;
+	case COP_OROR:
+		return a || b;
 	}
 	return 0;
 }

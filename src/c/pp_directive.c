@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Lines that start with #: #define, #include, the branches of #if, #pragma. */
 #include "c/pp_int.h"
 
@@ -14,209 +15,214 @@ void pp_line_tokens(struct pp *pp, struct csource *src, struct toks *out)
 	}
 }
 
-void pp_define_line(struct pp *pp, struct csource *src)
+/* [ name { "," name } ] [ [ name ] "..." ] ")" ; behind the "(". Returns an error message, or NULL. */
+static const char *define_params(struct pp *pp, struct csource *src, struct cmacro *m)
 {
-	struct ctok name = ctok_next(src, &pp->syms, true), t;
-	struct cmacro *m = arena_new(pp->arena, struct cmacro);
+	struct ctok t = ctok_next(src, &pp->syms, true);
 	vec(struct csym *) params = {};
+	const char *why = NULL;
+
+	while (!why && !(ctok_is(&t, ')') && !params.cnt)) {
+		bool is_rest = ctok_is(&t, COP_ELLIPSIS);
+
+		if (!is_rest && t.kind != CTOK_IDENT) {
+			why = "the parameters of this macro are no list of names";
+			break;
+		}
+		avec_push(pp->arena, &params, is_rest ? pp->s_va_args : t.sym);
+		m->is_variadic = is_rest;
+		t = ctok_next(src, &pp->syms, true);
+		if (!is_rest && ctok_is(&t, COP_ELLIPSIS)) { /* `args...` gives the rest a name */
+			m->is_variadic = true;
+			t = ctok_next(src, &pp->syms, true);
+		}
+		if (ctok_is(&t, ')'))
+			break;
+		if (!ctok_is(&t, ',') || m->is_variadic)
+			why = "the parameters of this macro are not closed by ')'";
+		t = ctok_next(src, &pp->syms, true);
+	}
+	m->params = params.at;
+	m->param_cnt = params.cnt;
+	return why;
+}
+
+void pp_define_line(struct pp *pp, struct csource *src, const struct ctok *at)
+{
+	struct ctok name = ctok_next(src, &pp->syms, true);
+	struct cmacro *m = arena_new(pp->arena, struct cmacro);
 	struct toks body = {};
 
-	if (name.kind != CTOK_IDENT) {
-		pp_error(pp, "#define without a name");
+	if (name.kind != CTOK_IDENT || *name.s == '$') {
+		pp_report(pp, at, E_SYNTAX, "a name must follow #define");
 		return;
 	}
 	m->sym = name.sym;
-	if (*src->p == '(') {
-		m->is_function = true;
-		ctok_next(src, &pp->syms, true);
-		for (;;) {
-			t = ctok_next(src, &pp->syms, true);
-			if (t.kind == CTOK_END || ctok_is(&t, ')'))
-				break;
-			if (ctok_is(&t, ',') || m->is_variadic)
-				continue;
-			if (ctok_is(&t, COP_ELLIPSIS)) {
-				m->is_variadic = true;
-				/* `args...` names them; `...` alone is __VA_ARGS__ */
-				if (!(params.cnt && t.s > src->p - 64 && t.s[-1] != ',' && t.s[-1] != '(' && t.s[-1] != ' '))
-					vec_push(&params, pp->s_va_args);
-			} else if (t.kind == CTOK_IDENT) {
-				vec_push(&params, t.sym);
-			}
+	m->is_function = *src->p == '(';
+	if (m->is_function) {
+		const char *why;
+
+		src->p++;
+		why = define_params(pp, src, m);
+		if (why) {
+			pp_report(pp, &name, E_SYNTAX, "%s", why);
+			return;
 		}
 	}
 	pp_line_tokens(pp, src, &body);
+	m->src = src->src;
+	m->text = src->base;
+	m->begin = m->end = src->end - src->base;
 	if (body.v.cnt) {
 		body.v.at[0].has_space = false;
-		m->text = body.v.at[0].s;
-		m->text_len = body.v.at[body.v.cnt - 1].s + body.v.at[body.v.cnt - 1].len - m->text;
+		m->begin = body.v.at[0].off;
 	}
 	m->body = (struct ctok *)pp_keep(pp, &body);
 	m->body_cnt = body.v.cnt;
-	m->param_cnt = params.cnt;
-	m->params = arena_alloc(pp->arena, (params.cnt + 1) * sizeof(*m->params));
-	if (params.cnt)
-		memcpy(m->params, params.at, params.cnt * sizeof(*m->params));
 	vec_free(&body.v);
-	vec_free(&params);
 	m->sym->macro = m;
 }
 
-const char *pp_header_name(struct pp *pp, const struct ctok *toks, u32 cnt, bool *is_quoted, u32 *used)
+const char *pp_header_name(struct pp *pp, const struct ctok *toks, u32 cnt, bool *is_quoted)
 {
 	struct sbuf b = {};
 	const char *name;
-	u32 i;
 
 	if (!cnt)
 		return NULL;
-	if (toks[0].kind == CTOK_STR && toks[0].len >= 2) {
-		*is_quoted = true;
-		*used = 1;
-		return arena_strndup(pp->arena, toks[0].s + 1, toks[0].len - 2);
-	}
+	*is_quoted = toks[0].kind == CTOK_STR;
+	if (*is_quoted) /* which may not be closed */
+		return arena_strndup(pp->arena, toks[0].s + 1, strcspn(toks[0].s + 1, "\"\n"));
 	if (!ctok_is(&toks[0], '<'))
 		return NULL;
-	for (i = 1; i < cnt && !ctok_is(&toks[i], '>'); i++) {
+	for (u32 i = 1; i < cnt && !ctok_is(&toks[i], '>'); i++) {
 		if (i > 1 && toks[i].has_space)
 			sbuf_putc(&b, ' ');
 		sbuf_add(&b, toks[i].s, toks[i].len);
 	}
-	*is_quoted = false;
-	*used = i + 1;
 	name = arena_strdup(pp->arena, sbuf_str(&b));
 	sbuf_release(&b);
-	return i < cnt ? name : NULL;
+	return name;
 }
 
-void pp_expand_list(struct pp *pp, const struct ctok *toks, u32 cnt, bool keep_defined, struct toks *out)
+void pp_push_line(struct pp *pp)
 {
-	u32 stop = pp->frames.cnt;
-	struct toks copy = {};
+	struct toks line = {};
 	const struct ctok *list;
+	bool in_name = false; /* between < and > of __has_include */
 
-	for (u32 i = 0; i < cnt; i++) {
-		struct ctok t = toks[i];
+	pp_line_tokens(pp, &pp->frames.at[pp->frames.cnt - 1].src, &line);
+	for (u32 i = 1; i < line.v.cnt; i++) {
+		const struct ctok *before = &line.v.at[i - 1];
 
-		if (keep_defined && i && t.kind == CTOK_IDENT) {
-			const struct ctok *before = &toks[i - 1];
-
-			if (ctok_is(before, '(') && i > 1)
-				before = &toks[i - 2];
-			if (before->kind == CTOK_IDENT && (before->sym == pp->s_defined || str_starts(before->sym->name, "__has_")))
-				t.is_fixed = true;
+		/* The operand of `defined` and of __has_… stays. */
+		if (ctok_is(before, '(') && i > 1)
+			before--;
+		if (before->kind == CTOK_IDENT && (before->sym == pp->s_defined || str_starts(before->sym->name, "__has_"))) {
+			line.v.at[i].is_fixed = true;
+			in_name = ctok_is(&line.v.at[i], '<');
 		}
-		vec_push(&copy.v, t);
+		in_name &= !ctok_is(&line.v.at[i], '>');
+		line.v.at[i].is_fixed |= in_name;
 	}
-	list = pp_keep(pp, &copy);
-	pp_push_list(pp, list, copy.v.cnt, NULL, false);
-	vec_free(&copy.v);
-	for (;;) {
-		struct ctok t = pp_next_expanded(pp, stop);
-
-		if (t.kind == CTOK_END)
-			break;
-		vec_push(&out->v, t);
-	}
+	list = pp_keep(pp, &line);
+	pp_push_list(pp, list, line.v.cnt, NULL, line.v.cnt ? &list[0] : NULL);
+	vec_free(&line.v);
 }
 
-static void include_directive(struct pp *pp, struct frame *f, bool is_next)
+static void include_directive(struct pp *pp, const struct ctok *at, bool is_next)
 {
-	struct toks line = {}, full = {};
-	const struct ctok *toks;
+	struct frame *f = &pp->frames.at[pp->frames.cnt - 1];
 	const char *name, *folder = f->file->folder;
-	u32 used, first = is_next ? f->file->dir : 0;
+	u32 stop = pp->frames.cnt, first = is_next ? f->file->dir : 0;
+	struct toks line = {};
 	bool is_quoted = false;
+	struct csource begin = f->src;
 
 	pp_line_tokens(pp, &f->src, &line);
-	toks = pp_keep(pp, &line);
-	name = pp_header_name(pp, toks, line.v.cnt, &is_quoted, &used);
+	name = pp_header_name(pp, line.v.at, line.v.cnt, &is_quoted);
 	if (!name) {
-		pp_expand_list(pp, toks, line.v.cnt, false, &full);
-		name = pp_header_name(pp, full.v.at, full.v.cnt, &is_quoted, &used);
+		f->src = begin;
+		line.v.cnt = 0;
+		pp_push_line(pp);
+		pp_expand_to(pp, stop, &line);
+		name = pp_header_name(pp, line.v.at, line.v.cnt, &is_quoted);
 	}
-	if (!name)
-		pp_error(pp, "#include without a name");
-	else if (!pp_include_from(pp, name, is_quoted && !is_next ? folder : NULL, first))
-		pp_error(pp, "cannot find %s", name);
 	vec_free(&line.v);
-	vec_free(&full.v);
+	if (pp->host) {
+		if (name)
+			pp->host->include(pp->host->arg, name, is_quoted, ctok_span(at));
+	} else if (!name) {
+		pp_report(pp, at, E_SYNTAX, "#include without a name");
+	} else if (!pp_include_from(pp, name, is_quoted && !is_next ? folder : NULL, first)) {
+		pp_report(pp, at, E_IMPORT, "cannot find %s", name);
+	}
+}
+
+/* The name behind #ifdef and #undef. NULL: reported. */
+static struct csym *take_name(struct pp *pp, struct csource *src, const struct ctok *at)
+{
+	struct ctok t = ctok_next(src, &pp->syms, true);
+
+	if (t.kind == CTOK_IDENT)
+		return t.sym;
+	pp_report(pp, at, E_SYNTAX, "a name must follow");
+	return NULL;
 }
 
 /* ---- conditions ---- */
 
-static void skip_line(struct csource *src, struct csyms *syms)
+/* Behind the word of #if, #elif, #ifdef, #elifndef and their like: does it hold? */
+static bool holds(struct pp *pp, const char *word, const struct ctok *at, struct csym **name)
 {
-	while (ctok_next(src, syms, true).kind != CTOK_END)
-		;
+	if (str_eq(word, "if") || str_eq(word, "elif"))
+		return pp_condition(pp, at);
+	*name = take_name(pp, &pp->frames.at[pp->frames.cnt - 1].src, at);
+	return *name && ((*name)->macro != NULL) == (strstr(word, "ifdef") != NULL);
 }
 
-/* Everything up to the #else, #elif or #endif that belongs to the innermost condition. */
-static void skip_branch(struct pp *pp)
+static void begin_cond(struct pp *pp, const char *word, const struct ctok *at)
 {
 	struct frame *f = &pp->frames.at[pp->frames.cnt - 1];
-	struct csource *src = &f->src;
-	u32 depth = 0;
+	struct cond c = { .at = *at, .was_on = pp_is_on(pp) };
+	bool is_outer = pp->conds.cnt == f->cond_base;
+	struct csym *name = NULL;
 
-	for (;;) {
-		struct ctok t;
-		struct cond *c = &pp->conds.at[pp->conds.cnt - 1];
-
-		csource_skip_to_directive(src);
-		t = ctok_next(src, &pp->syms, false);
-		if (t.kind == CTOK_END)
-			return; /* pop() says so */
-		t = ctok_next(src, &pp->syms, true);
-		if (t.kind != CTOK_IDENT)
-			continue;
-		if (str_starts(t.sym->name, "if") && (t.len == 2 || str_eq(t.sym->name, "ifdef") || str_eq(t.sym->name, "ifndef"))) {
-			depth++;
-		} else if (str_eq(t.sym->name, "endif")) {
-			if (!depth) {
-				f->guard_closed |= c->is_guard;
-				pp->conds.cnt--;
-				skip_line(src, &pp->syms);
-				return;
-			}
-			depth--;
-		} else if (!depth && str_eq(t.sym->name, "else")) {
-			c->is_guard = false;
-			if (!c->is_taken && !c->was_else) {
-				c->is_taken = c->was_else = true;
-				skip_line(src, &pp->syms);
-				return;
-			}
-			c->was_else = true;
-		} else if (!depth && (str_eq(t.sym->name, "elif") || str_eq(t.sym->name, "elifdef") || str_eq(t.sym->name, "elifndef"))) {
-			bool is_true = false;
-
-			c->is_guard = false;
-			if (c->is_taken || c->was_else)
-				continue;
-			if (str_eq(t.sym->name, "elif")) {
-				is_true = pp_condition(pp, f);
-				f = &pp->frames.at[pp->frames.cnt - 1]; /* evaluating may have moved the frames */
-				src = &f->src;
-				c = &pp->conds.at[pp->conds.cnt - 1];
-			} else {
-				bool want = str_eq(t.sym->name, "elifdef");
-
-				t = ctok_next(src, &pp->syms, true);
-				is_true = t.kind == CTOK_IDENT && (t.sym->macro != NULL) == want;
-			}
-			if (is_true) {
-				c->is_taken = true;
-				return;
-			}
-		}
-	}
+	c.is_guard = str_eq(word, "ifndef") && is_outer && !f->saw_token && !f->guard;
+	c.is_on = c.is_taken = c.was_on && holds(pp, word, at, &name);
+	f = &pp->frames.at[pp->frames.cnt - 1]; /* computing may have moved the frames */
+	if (c.is_guard)
+		f->guard = name;
+	c.is_guard &= name != NULL;
+	f->saw_token |= is_outer && !c.is_guard;
+	vec_push(&pp->conds, c);
 }
 
-static void begin_cond(struct pp *pp, bool is_true, bool is_guard)
+/* #else, #elif, #endif */
+static void next_branch(struct pp *pp, const char *word, const struct ctok *at)
 {
-	vec_push(&pp->conds, (struct cond){ .is_taken = is_true, .is_guard = is_guard });
-	if (!is_true)
-		skip_branch(pp);
+	struct frame *f = &pp->frames.at[pp->frames.cnt - 1];
+	struct cond *c = pp->conds.cnt > f->cond_base ? &pp->conds.at[pp->conds.cnt - 1] : NULL;
+	bool is_else = str_eq(word, "else"), is_on;
+	struct csym *name;
+
+	if (!c) {
+		pp_report(pp, at, E_SYNTAX, "there is no #if that this belongs to");
+		return;
+	}
+	if (str_eq(word, "endif")) {
+		f->guard_closed |= c->is_guard;
+		pp->conds.cnt--;
+		return;
+	}
+	if (c->was_else)
+		pp_report(pp, at, E_SYNTAX, "this #if has had its #else");
+	c->is_guard = false;
+	c->was_else |= is_else;
+	is_on = c->was_on && !c->is_taken && (is_else || holds(pp, word, at, &name));
+	c = &pp->conds.at[pp->conds.cnt - 1];
+	c->is_on = is_on;
+	c->is_taken |= is_on;
 }
 
 /* "(" [ "push" | "pop" ] [ [ "," ] n ] ")" */
@@ -236,82 +242,56 @@ static void pragma_pack(struct pp *pp, struct csource *src)
 		if (t.kind != CTOK_IDENT)
 			continue;
 		has_word = true;
-		if (str_eq(t.sym->name, "push")) {
+		if (str_eq(t.sym->name, "push"))
 			vec_push(&pp->packs, pp->pack);
-		} else if (str_eq(t.sym->name, "pop")) {
+		else if (str_eq(t.sym->name, "pop"))
 			pp->pack = pp->packs.cnt ? pp->packs.at[--pp->packs.cnt] : 0;
-		}
 	}
 	if (n || !has_word)
 		pp->pack = n;
 }
 
-void pp_directive(struct pp *pp)
+bool pp_directive(struct pp *pp, const struct ctok *hash)
 {
 	struct frame *f = &pp->frames.at[pp->frames.cnt - 1];
-	struct ctok t = ctok_next(&f->src, &pp->syms, true), name;
-	const char *word;
+	struct ctok t = ctok_next(&f->src, &pp->syms, true), at = *hash;
+	const char *word = t.kind == CTOK_IDENT ? t.sym->name : "";
+	bool is_on = pp_is_on(pp), is_known = true;
+	struct csym *name;
 
-	if (t.kind != CTOK_IDENT) {
-		skip_line(&f->src, &pp->syms); /* `#` alone, `# 12 "file"` */
-		return;
-	}
-	word = t.sym->name;
-	if (!str_eq(word, "ifndef") && pp->conds.cnt == f->cond_base && !str_eq(word, "pragma"))
+	at.len = t.off + (*word ? t.len : 0) - at.off;
+	if (is_on && *word && !str_eq(word, "ifndef") && pp->conds.cnt == f->cond_base && !str_eq(word, "pragma"))
 		f->saw_token = true;
-	if (str_eq(word, "define")) {
-		pp_define_line(pp, &f->src);
+	if (str_eq(word, "if") || str_eq(word, "ifdef") || str_eq(word, "ifndef")) {
+		begin_cond(pp, word, &at);
+	} else if (str_eq(word, "else") || str_eq(word, "endif") || str_eq(word, "elif") || str_eq(word, "elifdef") ||
+		   str_eq(word, "elifndef")) {
+		next_branch(pp, word, &at);
+	} else if (!is_on) {
+		return true;
+	} else if (str_eq(word, "define")) {
+		pp_define_line(pp, &f->src, &at);
 	} else if (str_eq(word, "undef")) {
-		name = ctok_next(&f->src, &pp->syms, true);
-		if (name.kind == CTOK_IDENT)
-			name.sym->macro = NULL;
-	} else if (str_eq(word, "include") || str_eq(word, "import")) {
-		include_directive(pp, f, false);
-		return;
-	} else if (str_eq(word, "include_next")) {
-		include_directive(pp, f, true);
-		return;
-	} else if (str_eq(word, "ifdef") || str_eq(word, "ifndef")) {
-		bool is_first = str_eq(word, "ifndef") && !f->saw_token && !f->guard && pp->conds.cnt == f->cond_base;
-
-		name = ctok_next(&f->src, &pp->syms, true);
-		skip_line(&f->src, &pp->syms);
-		if (is_first && name.kind == CTOK_IDENT)
-			f->guard = name.sym;
-		else if (pp->conds.cnt == f->cond_base)
-			f->saw_token = true;
-		begin_cond(pp, name.kind == CTOK_IDENT && (name.sym->macro != NULL) == str_eq(word, "ifdef"), is_first);
-		return;
-	} else if (str_eq(word, "if")) {
-		begin_cond(pp, pp_condition(pp, f), false);
-		return;
-	} else if (str_eq(word, "else") || str_starts(word, "elif")) {
-		if (pp->conds.cnt == f->cond_base) {
-			pp_error(pp, "#%s without #if", word);
-			skip_line(&f->src, &pp->syms);
-			return;
-		}
-		/* The branch before it was read: the rest is not. */
-		pp->conds.at[pp->conds.cnt - 1].is_guard = false;
-		pp->conds.at[pp->conds.cnt - 1].was_else |= str_eq(word, "else");
-		skip_line(&f->src, &pp->syms);
-		skip_branch(pp);
-		return;
-	} else if (str_eq(word, "endif")) {
-		if (pp->conds.cnt == f->cond_base) {
-			pp_error(pp, "#endif without #if");
-		} else {
-			f->guard_closed |= pp->conds.at[pp->conds.cnt - 1].is_guard;
-			pp->conds.cnt--;
-		}
-	} else if (str_eq(word, "pragma")) {
-		name = ctok_next(&f->src, &pp->syms, true);
-		if (name.kind == CTOK_IDENT && str_eq(name.sym->name, "once"))
-			f->file->is_once = true;
-		else if (name.kind == CTOK_IDENT && str_eq(name.sym->name, "pack"))
-			pragma_pack(pp, &f->src);
+		name = take_name(pp, &f->src, &at);
+		if (name)
+			name->macro = NULL;
+	} else if (str_eq(word, "include") || (!pp->host && (str_eq(word, "import") || str_eq(word, "include_next")))) {
+		include_directive(pp, &at, str_eq(word, "include_next"));
+		return true;
 	} else if (str_eq(word, "error")) {
-		pp_error(pp, "#error%.*s", (int)strcspn(f->src.p, "\n"), f->src.p);
+		t = ctok_next(&f->src, &pp->syms, true);
+		pp_report(pp, &at, E_SYNTAX, "#error %.*s", t.kind == CTOK_END ? 0 : (int)strcspn(t.s, "\n"), t.s);
+	} else if (str_eq(word, "pragma") && !pp->host) {
+		t = ctok_next(&f->src, &pp->syms, true);
+		if (t.kind == CTOK_IDENT && str_eq(t.sym->name, "once"))
+			f->file->is_once = true;
+		else if (t.kind == CTOK_IDENT && str_eq(t.sym->name, "pack"))
+			pragma_pack(pp, &f->src);
+	} else {
+		is_known = str_eq(word, "pragma") || str_eq(word, "warning") || str_eq(word, "line");
 	}
-	skip_line(&f->src, &pp->syms);
+	f = &pp->frames.at[pp->frames.cnt - 1]; /* computing may have moved the frames */
+	while (ctok_next(&f->src, &pp->syms, true).kind != CTOK_END)
+		;
+	return is_known;
 }

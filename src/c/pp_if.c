@@ -1,178 +1,88 @@
-/* The expressions of #if and #elif. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The conditions of #if and #elif: expressions of C, in which a name that is not defined is 0. */
+#include "c/parse.h"
 #include "c/pp_int.h"
 
-#include "c/number.h"
-
-struct eval {
-	struct pp *pp;
-	const struct ctok *t;
-	u32 at, cnt, depth;
-	bool is_bad;
-};
-
-struct num {
-	s64 v;
-	bool is_unsigned;
-};
-
-static struct num eval_ternary(struct eval *e);
-
-static bool eval_accept(struct eval *e, u32 op)
+/* `defined X`, `defined(X)` */
+static bool defined(struct cparse *p, struct cvalue *out)
 {
-	if (e->at >= e->cnt || !ctok_is(&e->t[e->at], op))
+	bool in_parens = cparse_accept(p, '(');
+	const struct ctok *t = cparse_tok(p);
+
+	if (t->kind != CTOK_IDENT) {
+		pp_report(p->pp, &p->prev, E_SYNTAX, "a name must follow 'defined'");
 		return false;
-	e->at++;
-	return true;
+	}
+	out->v = t->sym->macro || (!p->host && str_starts(t->sym->name, "__has_"));
+	cparse_advance(p);
+	if (!in_parens || cparse_accept(p, ')'))
+		return true;
+	pp_report(p->pp, &p->prev, E_SYNTAX, "expected ')' after the name");
+	return false;
 }
 
-/* `defined X`, `defined(X)`, __has_include(…), __has_attribute(x) and its like. */
-static struct num eval_name(struct eval *e)
+/* __has_include(…), __has_attribute(x) and the like; at the "(". Headers do without every attribute and builtin, so we have none.
+ */
+static bool has(struct cparse *p, const struct csym *what, struct cvalue *out)
 {
-	const struct ctok *t = &e->t[e->at++];
-	struct frame *f = pp_source_frame(e->pp);
-	struct num r = {};
+	struct pp *pp = p->pp;
+	const struct frame *f = pp_source_frame(pp);
+	bool is_next = what == pp->s_has_include_next, is_quoted = false;
+	struct toks inside = {};
+	u32 depth = 0;
+	const char *name;
 
-	if (t->sym == e->pp->s_defined) {
-		bool in_parens = eval_accept(e, '(');
-
-		if (e->at < e->cnt && e->t[e->at].kind == CTOK_IDENT) {
-			struct csym *sym = e->t[e->at++].sym;
-
-			r.v = sym->macro || str_starts(sym->name, "__has_");
-		} else {
-			e->is_bad = true;
-		}
-		if (in_parens && !eval_accept(e, ')'))
-			e->is_bad = true;
-		return r;
-	}
-	if ((t->sym == e->pp->s_has_include || t->sym == e->pp->s_has_include_next) && eval_accept(e, '(')) {
-		bool is_quoted = false;
-		u32 used = 0;
-		const char *name = pp_header_name(e->pp, e->t + e->at, e->cnt - e->at, &is_quoted, &used);
-
-		if (!name) {
-			e->is_bad = true;
-			return r;
-		}
-		e->at += used;
-		r.v = pp_find_file(e->pp, name, is_quoted && f ? f->file->folder : NULL,
-				t->sym == e->pp->s_has_include_next && f ? f->file->dir : 0) != NULL;
-		eval_accept(e, ')');
-		return r;
-	}
-	/* We have no attribute and no builtin to offer that a header could not do without. */
-	if (str_starts(t->sym->name, "__has_") && eval_accept(e, '(')) {
-		u32 depth = 1;
-
-		while (e->at < e->cnt && depth) {
-			depth += ctok_is(&e->t[e->at], '(');
-			depth -= ctok_is(&e->t[e->at], ')');
-			e->at++;
-		}
-		return r;
-	}
-	/* Every other name is 0; a call of a macro that does not exist is an error that many headers guard against. */
-	return r;
+	do {
+		depth += cparse_at(p, '(');
+		depth -= cparse_at(p, ')');
+		vec_push(&inside.v, *cparse_tok(p));
+		cparse_advance(p);
+	} while (depth && cparse_tok(p)->kind != CTOK_END);
+	name = pp_header_name(pp, inside.v.at + 1, inside.v.cnt - 1, &is_quoted);
+	vec_free(&inside.v);
+	if (what != pp->s_has_include && !is_next)
+		return true;
+	if (!name)
+		pp_report(pp, &p->prev, E_SYNTAX, "expected the name of a header here");
+	else
+		out->v = pp_find_file(pp, name, is_quoted && f ? f->file->folder : NULL, is_next && f ? f->file->dir : 0) != NULL;
+	return name != NULL;
 }
 
-static struct num eval_unary(struct eval *e)
+bool pp_if_name(struct cparse *p, const struct ctok *t, struct cvalue *out)
 {
-	struct num r = {};
-	const struct ctok *t;
-
-	if (e->at >= e->cnt || ++e->depth > 400) {
-		e->is_bad = true;
-		return r;
+	*out = (struct cvalue){ .type = &cty_long, .is_const = true };
+	if (t->sym == p->pp->s_defined)
+		return defined(p, out);
+	if (!cparse_at(p, '(')) {
+		out->v = p->host && str_eq(t->sym->name, "true"); /* scripts have a word for 1 */
+		return true;
 	}
-	t = &e->t[e->at];
-	if (eval_accept(e, '-')) {
-		r = eval_unary(e);
-		r.v = (s64)(0 - (u64)r.v);
-	} else if (eval_accept(e, '+')) {
-		r = eval_unary(e);
-	} else if (eval_accept(e, '!')) {
-		r = eval_unary(e);
-		r = (struct num){ !r.v };
-	} else if (eval_accept(e, '~')) {
-		r = eval_unary(e);
-		r.v = ~r.v;
-	} else if (eval_accept(e, '(')) {
-		r = eval_ternary(e);
-		if (!eval_accept(e, ')'))
-			e->is_bad = true;
-	} else if (t->kind == CTOK_NUM) {
-		struct cnumber n;
-
-		e->at++;
-		if (!cnumber_parse(t->s, t->len, &n) || n.is_float)
-			e->is_bad = true;
-		r = (struct num){ n.value, n.is_unsigned };
-	} else if (t->kind == CTOK_CHAR) {
-		e->at++;
-		r.v = cchar_value(t->s, t->len);
-	} else if (t->kind == CTOK_IDENT) {
-		r = eval_name(e);
-	} else {
-		e->is_bad = true;
-		e->at++;
-	}
-	e->depth--;
-	return r;
+	if (!p->host && str_starts(t->sym->name, "__has_"))
+		return has(p, t->sym, out);
+	pp_report(p->pp, t, E_SYNTAX, "no macro of this name has parameters");
+	return false;
 }
 
-static struct num eval_binary(struct eval *e, u32 min)
+bool pp_condition(struct pp *pp, const struct ctok *at)
 {
-	struct num l = eval_unary(e);
+	struct cparse p = { .pp = pp, .arena = pp->arena, .host = pp->host, .is_plain = true, .is_if = true, .prev = *at };
+	u32 bottom = pp->bottom;
+	struct cvalue v = {};
+	bool ok;
 
-	while (e->at < e->cnt && !e->is_bad) {
-		const struct ctok *op = &e->t[e->at];
-		u32 prec = op->kind == CTOK_PUNCT ? cprecedence(op->op) : 0;
-		struct num r;
-
-		if (!prec || prec < min)
-			break;
-		e->at++;
-		r = eval_binary(e, prec + 1);
-		l = (struct num){ .v = cbinary(op->op, l.v, r.v, l.is_unsigned || r.is_unsigned), .is_unsigned = prec >= 8 || (prec >= 3 && prec <= 5) ? l.is_unsigned || r.is_unsigned : false };
+	/* Without an expression: the place behind the word. */
+	p.prev.off += p.prev.len;
+	p.prev.len = 0;
+	pp->bottom = pp->frames.cnt;
+	pp_push_line(pp);
+	ok = cexpr_constant(&p, &v);
+	if (ok && cparse_tok(&p)->kind != CTOK_END) {
+		pp_report(pp, cparse_tok(&p), E_SYNTAX, "the condition should end here");
+		ok = false;
 	}
-	return l;
-}
-
-static struct num eval_ternary(struct eval *e)
-{
-	struct num c = eval_binary(e, 1), a, b;
-
-	if (!eval_accept(e, '?'))
-		return c;
-	a = eval_ternary(e);
-	if (!eval_accept(e, ':')) {
-		e->is_bad = true;
-		return c;
-	}
-	b = eval_ternary(e);
-	return c.v ? a : b;
-}
-
-bool pp_condition(struct pp *pp, struct frame *f)
-{
-	struct toks line = {}, full = {};
-	const struct ctok *toks;
-	struct eval e = { .pp = pp };
-	struct num r;
-
-	pp_line_tokens(pp, &f->src, &line);
-	toks = pp_keep(pp, &line);
-	pp_expand_list(pp, toks, line.v.cnt, true, &full);
-	e.t = full.v.at;
-	e.cnt = full.v.cnt;
-	r = eval_ternary(&e);
-	if (e.is_bad || e.at < e.cnt) {
-		/* As GNU does with a macro that is not there: false. */
-		pp_error(pp, "cannot compute this #if");
-		r.v = 0;
-	}
-	vec_free(&line.v);
-	vec_free(&full.v);
-	return r.v != 0;
+	pp_pop_to(pp, pp->bottom);
+	pp->bottom = bottom;
+	/* As GNU does with a macro that is not there: false. */
+	return ok && v.v;
 }

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/cli.h"
+#include "type/command.h"
 
 /* To add one: its file with a function like main(), and a row here. argv[0] is the command's name. */
 static const struct command commands[] = {
-	{ "inject", "inject [options] MODE CHAIN", "makes calls of a kernel function fail under a chain of callers", inject_main },
-	{ "type", "type [options] [NAME...]", "shows how types lie in memory", type_main },
+	{ "inject", "inject [options] MODE CHAIN", "make calls of a kernel function fail under a chain of callers", inject_main },
+	{ "type", "type [options] [NAME...]", "show the memory layout of types", type_main },
 };
 
 const struct command *command_at(u32 i)

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* --mode compiler-bench: how long each stage of the compiler takes for a script. */
 #include <stdio.h>
 #include <time.h>
 
-#include "bpf/image.h"
+#include "bpf/build.h"
 #include "cli/cli.h"
 
 #define ENOUGH_NS 500000000ull
@@ -63,7 +64,8 @@ int compiler_bench(const struct compile *c, u32 src)
 	for (; times < TIMES_MIN || now() - begin < ENOUGH_NS; times++)
 		if (!compile_once(c, src, took))
 			return 1;
-	printf("%-41s%-15s%s\n------------------------------------------------------------------\n", "Stage", "Time(ns)", "Iterations");
+	printf("%-41s%-15s%s\n------------------------------------------------------------------\n", "Stage", "Time(ns)",
+	       "Iterations");
 	for (u32 i = 0; i < STAGE_CNT; i++)
 		printf("%-41s%-15llu%u\n", names[i], (unsigned long long)(took[i] / times), times);
 	return 0;

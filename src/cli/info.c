@@ -1,12 +1,12 @@
-/* --info: what a report of a problem should say. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* --info: what a bug report should contain. */
 #include <stdio.h>
 #include <sys/utsname.h>
 
 #include "cli/cli.h"
-#include "kern/btf.h"
 #include "kern/feature.h"
 #include "kern/machine.h"
-#include "probe/provider.h"
+#include "lang/provider.h"
 
 int info_print(void)
 {
@@ -17,8 +17,8 @@ int info_print(void)
 
 	free(cpus);
 	uname(&u);
-	printf("System\n  OS: %s %s %s\n  Arch: %s\n  CPUs: %u online, %u possible\n\n", u.sysname, u.release, u.version, u.machine, online,
-	       machine_cpus());
+	printf("System\n  OS: %s %s %s\n  Arch: %s\n  CPUs: %u online, %u possible\n\n", u.sysname, u.release, u.version,
+	       u.machine, online, machine_cpus());
 	printf("Build\n  version: v%s\n\nKernel features\n", SONDE_VERSION);
 	for (u32 f = 0; f < KF_CNT; f++)
 		printf("  %-16s %-3s  %s\n", kern_feature_name(f), kern_has(f) ? "yes" : "no", kern_feature_doc(f));

@@ -1,14 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* sonde inject: makes calls of a kernel function fail, but only under a given chain of callers.
  *
  *   sonde inject kmalloc 'd_alloc_parallel(name->name == "bananas") => path_openat()'
  *
- * What is to fail is a mode (kmalloc, bio, alloc_page) or any function that the kernel allows errors in, with the value that it shall return
- * (open_ctree=-12). The chain names callers from the inside to the outside, each with a condition on its arguments; before it there may be
- * a condition on the failing call itself: '(gfpflags & 1) => f()'. The form of BCC's tool of this name is understood, too:
- * 'f(struct dentry *parent, const struct qstr *name)(STRCMP(name->name, 'bananas')) => g()'.
+ * The failing function is given by a mode (kmalloc, bio, alloc_page), or is any function that allows error injection, with the
+ * value to return (open_ctree=-12). The chain names callers from the inside to the outside, each with a condition on its
+ * arguments; before it there may be a condition on the failing call itself: '(gfpflags & 1) => f()'. The syntax of BCC's tool of
+ * this name is accepted, too: 'f(struct dentry *parent, const struct qstr *name)(STRCMP(name->name, 'bananas')) => g()'.
  *
- * All of this becomes a script, which --print shows, and which runs like any other. For each thread @inside says how many of the chain, from
- * the outside, are being executed; calls of one of them inside of itself are counted in @again, so that the outermost return ends it.
+ * The result is a script, which --print shows, and which runs like any other. For each thread @inside is the number of functions
+ * of the chain, from the outside, that are running; recursive calls of one of them are counted in @again, so that only the
+ * outermost return ends it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,17 +20,17 @@
 
 #include "base/vec.h"
 #include "cli/cli.h"
-#include "kern/btf.h"
 #include "kern/feature.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
+#include "kern/types.h"
 
 struct param {
 	const char *name, *type;
 };
 
 struct link {
-	const char *func;    /* NULL: the failing function itself */
-	const char *cond;    /* NULL: none */
+	const char *func;         /* NULL: the failing function itself */
+	const char *cond;         /* NULL: none */
 	vec(struct param) params; /* as declared in the text, or as the kernel's types have them */
 };
 
@@ -61,18 +63,18 @@ static int bad(const char *what, const char *text)
 static void usage(FILE *out)
 {
 	fputs("USAGE: sonde inject [options] MODE CHAIN\n"
-	      "Makes calls of a kernel function fail when they happen under a chain of callers.\n\n"
-	      "MODE is kmalloc, bio or alloc_page, or FUNCTION=VALUE for another one that the kernel allows errors in\n"
+	      "Makes calls of a kernel function fail that come from a chain of callers.\n\n"
+	      "MODE is kmalloc, bio or alloc_page, or FUNCTION=VALUE for another function that allows error injection\n"
 	      "(/sys/kernel/debug/error_injection/list).\n"
 	      "CHAIN is FUNCTION(CONDITION) => FUNCTION(CONDITION) => …, from the inside to the outside. Conditions are optional\n"
-	      "and use the names of the function's arguments. (CONDITION) => … at the front is one on the failing call.\n\n"
-	      "  -c COUNT         fail so many times\n"
+	      "and use the names of the function's arguments. (CONDITION) => … at the front is a condition on the failing call.\n\n"
+	      "  -c COUNT         fail this many times\n"
 	      "  -P PROBABILITY   fail with this probability, 0 to 1\n"
 	      "  -p PID           only in this process\n"
 	      "  -I HEADER        include a header, for types\n"
 	      "      --print      print the script and stop\n"
 	      "  -v               print the script, then run it\n"
-	      "  -q               do not say how many probes were attached\n"
+	      "  -q               do not report the number of attached probes\n"
 	      "  -h, --help       show this help\n",
 	      out);
 }
@@ -135,7 +137,7 @@ static bool read_declaration(struct arena *a, const char *text, struct param *p)
 		return false;
 	p->name = arena_strdup(a, name);
 	p->type = trimmed(a, text, name);
-	/* Qualifiers say nothing here, and the language's casts do not have them. */
+	/* Qualifiers are not needed here, and casts of the language do not have them. */
 	while (str_starts(p->type, "const "))
 		p->type = skip_blank(p->type + 6);
 	return true;
@@ -170,7 +172,7 @@ static const char *read_link(struct inject *in, const char **s, bool may_be_targ
 	if (!l.func && !may_be_target)
 		return "the name of a function is missing";
 	if (*at != '(')
-		return l.func ? "a function is written with brackets: f()" : "this is not a chain of calls";
+		return l.func ? "a function is written with parentheses: f()" : "this is not a chain of calls";
 	end = closing(at);
 	if (!end)
 		return "a bracket is not closed";
@@ -182,7 +184,7 @@ static const char *read_link(struct inject *in, const char **s, bool may_be_targ
 	}
 	if (*at == '(') {
 		if (l.cond)
-			return "a function has one condition";
+			return "a function can have only one condition";
 		end = closing(at);
 		if (!end)
 			return "a bracket is not closed";
@@ -274,7 +276,7 @@ static void write_cond(const struct link *l, const char *cond, struct sbuf *out)
 		}
 		vec_for(p, &l->params)
 			is_param |= strlen(p->name) == len && !memcmp(p->name, s, len);
-		/* a member has the name of its struct's business, not of an argument */
+		/* the name of a member is not the name of an argument */
 		if (s > cond && (s[-1] == '.' || s[-1] == '$' || s[-1] == '@' || (s[-1] == '>' && s - 1 > cond && s[-2] == '-')))
 			is_param = false;
 		sbuf_printf(out, "%s%.*s", is_param ? "$" : "", (int)len, s);
@@ -333,7 +335,10 @@ static void write_script(const struct inject *in, struct sbuf *out)
 
 		sbuf_printf(out, "kprobe:%s\n{\n\tif (@inside[tid] == %u) {\n", l->func, i);
 		write_if(l, "\t\t", out);
-		sbuf_printf(out, "\t\t\t@inside[tid] = %u;\n\t\t}\n\t} else if (@inside[tid] > %u) {\n\t\t@again[tid, %u]++;\n\t}\n}\n\n", i + 1, i, i);
+		sbuf_printf(
+			out,
+			"\t\t\t@inside[tid] = %u;\n\t\t}\n\t} else if (@inside[tid] > %u) {\n\t\t@again[tid, %u]++;\n\t}\n}\n\n",
+			i + 1, i, i);
 		sbuf_printf(out, "kretprobe:%s /@inside[tid] > %u/\n{\n", l->func, i);
 		sbuf_printf(out, "\tif (@again[tid, %u] > 1) {\n\t\t@again[tid, %u]--;\n", i, i);
 		sbuf_printf(out, "\t} else if (@again[tid, %u] == 1) {\n\t\tdelete(@again, (tid, %u));\n\t} else {\n", i, i);
@@ -370,7 +375,7 @@ static const char *read_mode(struct inject *in, const char *text)
 		}
 	}
 	if (!eq || eq == text)
-		return "what shall fail is kmalloc, bio, alloc_page, or FUNCTION=VALUE";
+		return "MODE must be kmalloc, bio, alloc_page or FUNCTION=VALUE";
 	in->func = in->mode = arena_strndup(in->arena, text, eq - text);
 	for (const char *s = in->func; *s; s++)
 		if (!is_word(*s) && *s != '.')
@@ -393,7 +398,7 @@ static int read_options(struct inject *in, struct cli *cli, int argc, char **arg
 		switch (got) {
 		case 'c':
 			if (!read_number(optarg, -1, 1e15, &v) || v != (s64)v)
-				return bad("-c takes a number of times", optarg);
+				return bad("-c takes a count", optarg);
 			in->count = v;
 			break;
 		case 'P':
@@ -402,7 +407,7 @@ static int read_options(struct inject *in, struct cli *cli, int argc, char **arg
 			break;
 		case 'p':
 			if (!read_number(optarg, 1, UINT32_MAX, &v) || v != (u32)v)
-				return bad("-p takes the number of a process", optarg);
+				return bad("-p takes a process ID", optarg);
 			cli->run.pid = v;
 			break;
 		case 'I':
@@ -426,14 +431,14 @@ static int read_options(struct inject *in, struct cli *cli, int argc, char **arg
 		}
 	}
 	if (optind >= argc)
-		return bad("what shall fail? kmalloc, bio, alloc_page, or FUNCTION=VALUE", NULL);
+		return bad("MODE is missing: kmalloc, bio, alloc_page or FUNCTION=VALUE", NULL);
 	why = read_mode(in, argv[optind]);
 	if (why)
 		return bad(why, argv[optind]);
 	if (optind + 1 >= argc)
-		return bad("under which calls shall it fail? The chain is missing", NULL);
+		return bad("CHAIN is missing: the calls that lead to the failing one", NULL);
 	if (optind + 2 < argc)
-		return bad("one chain is enough; it is one word, in quotes", argv[optind + 2]);
+		return bad("CHAIN must be one argument, in quotes", argv[optind + 2]);
 	in->spec = argv[optind + 1];
 	return -1;
 }
@@ -467,7 +472,8 @@ int inject_main(int argc, char **argv)
 	if (print) {
 		status = 0;
 	} else if (!kern_has(KF_OVERRIDE)) {
-		fputs("ERROR: this kernel cannot make functions fail: it was built without CONFIG_BPF_KPROBE_OVERRIDE, or does not let us\n", stderr);
+		fputs("ERROR: this kernel cannot make functions fail: it was built without CONFIG_BPF_KPROBE_OVERRIDE, or this user is not permitted to\n",
+		      stderr);
 	} else {
 		cli.program = sbuf_str(&script);
 		status = cli_run(&cli);

@@ -1,247 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* sonde: the pipeline, on one screen. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "bpf/image.h"
+#include "base/progress.h"
+#include "bpf/build.h"
+#include "c/headers.h"
 #include "cli/cli.h"
-#include "kern/btf.h"
+#include "image/pack.h"
 #include "kern/feature.h"
-#include "kern/kallsyms.h"
 #include "kern/machine.h"
-#include "probe/provider.h"
 #include "run/child.h"
-#include "sym/ids.h"
+#include "run/symbols.h"
 
-static bool use_colour(void)
+static void dump(struct sbuf *text)
 {
-	const char *mode = getenv("SONDE_COLOR") ? getenv("SONDE_COLOR") : getenv("BPFTRACE_COLOR");
-
-	if (mode && str_eq(mode, "always"))
-		return true;
-	if (mode && str_eq(mode, "never"))
-		return false;
-	return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+	show_text(text, stdout);
+	sbuf_release(text);
 }
 
-static void show(struct sbuf *text, FILE *to)
-{
-	fwrite(sbuf_str(text), 1, text->len, to);
-	fflush(to);
-	sbuf_reset(text);
-}
-
-void show_diag(const struct diag *d, enum diag_level level)
-{
-	struct sbuf b = {};
-
-	diag_print(d, level, use_colour(), &b);
-	show(&b, stderr);
-	sbuf_release(&b);
-}
-
-static bool name_ksym(void *self, u64 addr, struct sbuf *out)
-{
-	struct ksym sym;
-
-	if (!kallsyms_find(addr, &sym))
-		return false;
-	sbuf_puts(out, sym.name);
-	return true;
-}
-
-static bool name_kframe(void *self, u64 addr, u64 at, struct sbuf *out)
-{
-	struct ksym sym;
-
-	if (!kallsyms_find(at, &sym))
-		return false;
-	sbuf_printf(out, "%s+%llu", sym.name, (unsigned long long)(addr - sym.addr));
-	return true;
-}
-
-/* The way from a tracepoint to its program, as far as the compiler left calls of it. */
-static bool hides_kframe(void *self, u64 addr)
-{
-	struct ksym sym;
-
-	return kallsyms_find(addr, &sym) && (str_starts(sym.name, "__bpf_trace_") || str_starts(sym.name, "__traceiter_"));
-}
-
-bool read_script(const struct cli *cli, struct compile *c, u32 *src)
-{
-	const char *name = "stdin";
-	char *text = NULL;
-	size_t len = 0;
-	int err = 0;
-
-	if (cli->program) {
-		text = arena_strdup(c->arena, cli->program);
-		len = strlen(text);
-	} else {
-		char *read_text = NULL;
-
-		if (!str_eq(cli->script_path, "-")) {
-			name = cli->script_path;
-			err = io_read_file(cli->script_path, &read_text, &len);
-		} else {
-			err = io_read_fd(STDIN_FILENO, &read_text, &len);
-		}
-		if (err || len > UINT32_MAX / 2) {
-			diag_error_nowhere(c->diag, E_SYNTAX, "cannot read %s: %s", name, strerror(err ? -err : EFBIG));
-			if (err == -ENOENT)
-				diag_hint(c->diag, "a program on the command line needs -e: sonde -e '%s'", cli->script_path);
-			return false;
-		}
-		text = arena_strndup(c->arena, read_text, len);
-		free(read_text);
-	}
-	*src = diag_add_source(c->diag, name, text, len);
-	return true;
-}
-
-/* text → tree → sites and units → types → image */
+/* Each pass takes what the one before left in c, and returns false after it reported an error. */
 static bool compile(struct compile *c, u32 src, u32 debug)
 {
-	struct sbuf dump = {}, ir = {};
-	bool ok = lang_parse(c, src);
+	struct sbuf text = {};
+	struct build b;
+	bool ok = lang_parse(c, src); /* text → tree, macros expanded */
 
 	if (debug & DEBUG_AST && c->script)
-		lang_print(c, &dump);
-	show(&dump, stdout);
-	ok = ok && lang_config(c) && lang_expand(c) && lang_check(c);
+		lang_print(c, &text);
+	dump(&text);
+	ok = ok && lang_config(c); /* config block and environment → configuration */
+	ok = ok && lang_expand(c); /* attach points → sites and units */
+	ok = ok && lang_check(c);  /* names, types, constants */
 	if (debug & DEBUG_TYPES && c->units.cnt)
-		lang_print_types(c, &dump);
-	show(&dump, stdout);
-	if (debug & DEBUG_IR)
-		c->ir_text = &ir;
-	if (ok && (lang_is_partial(c) || lang_wants_help(c)))
-		return true;
-	ok = ok && image_build(c);
-	show(&ir, stdout);
+		lang_print_types(c, &text);
+	dump(&text);
+	if (!ok || lang_is_partial(c) || lang_wants_help(c))
+		return ok;
+	lang_uses(c);                  /* what bodies do with maps */
+	build_begin(&b, c);            /* maps → where they are kept */
+	ok = build_lower(&b);          /* tree → intermediate code */
+	ok = ok && build_simplify(&b); /* … less of it */
+	if (debug & DEBUG_IR && ok)
+		build_print_ir(&b, &text);
+	dump(&text);
+	ok = ok && build_frames(&b);    /* stack slots → places */
+	ok = ok && build_registers(&b); /* virtual registers → machine registers */
+	ok = ok && build_emit(&b);      /* instructions, image */
+	build_end(&b);
 	if (ok && debug & DEBUG_BPF)
-		image_print(c->image, &dump);
-	show(&dump, stdout);
-	sbuf_release(&dump);
-	sbuf_release(&ir);
+		image_print(c->image, c->diag, &text);
+	dump(&text);
+	return ok;
+}
+
+static bool compile_visibly(struct compile *c, u32 src, u32 debug)
+{
+	bool ok;
+
+	progress_begin("Compiling", 0);
+	ok = compile(c, src, debug);
+	progress_end();
 	return ok;
 }
 
 static void describe_machine(const struct cli *cli, struct target *t)
 {
-	machine_target(t, KF_CHEAP);
+	machine_target(t);
+	t->headers = kern_headers(target_types(t));
 	t->features &= ~cli->no_features;
 	t->askable &= ~cli->no_features;
 	t->allow_unsafe = cli->unsafe;
-	t->is_check = cli->check;
+	t->is_check = cli->check && !cli->image_path;
+	t->is_for_later = cli->image_path && cli->run.cmd;
 	t->filter_pid = cli->run.pid;
 	t->has_unwind_pids = cli->run.pid || cli->run.cmd || cli->run.unwind_pid_cnt;
+	t->child_exe = cli->child_exe;
 	if (cli->run.child) {
 		t->child_pid = cli->run.child->pid;
 		t->child_exe = cli->run.child->file;
 	}
 }
 
-static int list_probes(const struct cli *cli, struct diag *d)
+/* The image without the compiler: it goes through its bytes, as it does when it goes through a file. */
+static struct image *take_image(const struct image *img)
 {
-	struct sbuf out = {};
-	int n = probe_list(cli->list_pattern, cli->run.verbose, cli->run.pid, d, &out);
+	struct sbuf bytes = {};
+	struct image *own;
+	const char *why;
 
-	show(&out, stdout);
-	sbuf_release(&out);
-	show_diag(d, DIAG_ERROR);
-	return n < 0 || d->error_cnt ? 1 : 0;
+	image_pack(img, &bytes);
+	own = image_unpack(bytes.s, bytes.len, &why);
+	if (!own)
+		BUG("the image that was compiled is not sound: %s", why);
+	sbuf_release(&bytes);
+	return own;
 }
 
-/* -l with a program: its attach points, expanded. */
-static int list_script(struct compile *c, u32 src, bool verbose)
+/* What a script is compiled to. *status: the exit status, where there is nothing to run. */
+static struct image *image_of_script(const struct cli *cli, struct diag *d, struct target *t, u32 src, int *status)
 {
-	bool ok = lang_parse(c, src) && lang_config(c) && lang_expand(c);
-	struct sbuf out = {};
+	struct arena arena;
+	struct compile c = {
+		.arena = &arena,
+		.diag = d,
+		.target = t,
+		.params = cli->params,
+		.param_cnt = cli->param_cnt,
+		.named = cli->named,
+		.named_cnt = cli->named_cnt,
+		.config = config_defaults,
+		.warns_more = cli->warnings,
+		.probe_filter = cli->probe_filter,
+		.mode = cli->mode == MODE_TEST  ? RUN_TESTS :
+			cli->mode == MODE_BENCH ? RUN_BENCHES :
+						  RUN_TRACE,
+	};
+	struct image *img = NULL;
+	struct sbuf text = {};
 
-	vec_for(s, &c->sites) {
-		if (s->provider->flags & PROV_SELF || s->is_more)
-			continue;
-		sbuf_printf(&out, "%s\n", s->name);
-		if (verbose && s->provider->list_params)
-			s->provider->list_params(s->name, &out);
+	arena_init(&arena);
+	*status = 0;
+	if (cli->mode == MODE_COMPILER_BENCH) {
+		*status = compiler_bench(&c, src);
+	} else if (cli->list) {
+		*status = list_script(&c, src, cli->run.verbose);
+	} else if (!compile_visibly(&c, src, cli->debug)) {
+		*status = 1;
+	} else if (lang_wants_help(&c)) {
+		lang_print_opts(&c, &text);
+		show_text(&text, stdout);
+	} else {
+		if (!cli->no_warnings)
+			show_diag(d, DIAG_WARNING);
+		if (cli->image_path)
+			*status = image_save(c.image, d, cli->image_path) ? 0 : 1;
+		else if (!cli->check && (!cli->debug || cli->run.use_vm))
+			img = take_image(c.image);
 	}
-	show(&out, stdout);
-	sbuf_release(&out);
-	show_diag(c->diag, DIAG_ERROR);
-	return ok ? 0 : 1;
+	sbuf_release(&text);
+	arena_release(&arena);
+	return img;
 }
 
-static int run(struct cli *cli, struct compile *c)
+static int run(struct cli *cli, struct diag *d)
 {
+	struct target target = {};
+	struct image *img = NULL;
 	struct sbuf why = {};
+	int status = 1;
 	u32 src;
 
-	if (!read_script(cli, c, &src))
-		goto failed;
+	if (!read_script(cli, d, &src))
+		goto out;
 	if (cli->run.cmd && !cli->check && !cli->list) {
 		cli->run.child = child_start(cli->run.cmd, &why);
 		if (!cli->run.child) {
-			diag_error_nowhere(c->diag, E_NO_MATCH, "%s", sbuf_str(&why));
-			goto failed;
+			diag_error_nowhere(d, E_NO_MATCH, "%s", sbuf_str(&why));
+			goto out;
 		}
 	}
-	describe_machine(cli, (struct target *)c->target);
-	if (cli->mode == MODE_COMPILER_BENCH)
-		return compiler_bench(c, src);
-	if (cli->list)
-		return list_script(c, src, cli->run.verbose);
-	if (!compile(c, src, cli->debug))
-		goto failed;
-	if (lang_wants_help(c)) {
-		lang_print_opts(c, &why);
-		show(&why, stdout);
-		sbuf_release(&why);
-		return 0;
+	if (cli->run.cmd && cli->image_path && !(cli->child_exe = child_exe(cli->run.cmd, &why))) {
+		diag_error_nowhere(d, E_NO_MATCH, "%s", sbuf_str(&why));
+		goto out;
 	}
-	if (!cli->no_warnings)
-		show_diag(c->diag, DIAG_WARNING);
-	if (cli->check || (cli->debug && !cli->run.use_vm))
-		return 0;
-	if (!cli->run.use_vm && !machine_may_trace(c->diag))
-		goto failed;
+	describe_machine(cli, &target);
+	if (image_is_meant(d, src)) {
+		img = image_load(cli, d, src, &target);
+		if (img && cli->check)
+			status = 0;
+	} else {
+		img = image_of_script(cli, d, &target, src, &status);
+	}
+	if (!img || cli->check)
+		goto out;
+	status = 1;
+	if (!cli->run.use_vm && !machine_may_trace(d))
+		goto out;
+	if (!cli->run.pid)
+		cli->run.pid = img->home.filter_pid;
 	cli->run.colour = use_colour();
 	cli->run.no_warnings = cli->no_warnings;
-	cli->run.naming.ksym = name_ksym;
-	cli->run.naming.username = ids_username;
-	cli->run.naming.cgroup_path = ids_cgroup_path;
-	cli->run.naming.kframe = name_kframe;
-	cli->run.naming.khidden = hides_kframe;
-	return session_run(c, &cli->run);
-failed:
+	cli->run.may_hasten = !(cli->no_features & KF_BIT(RCU_EXPEDITED));
+	ksyms_naming(&cli->run.naming);
+	status = session_run(img, d, &cli->run);
+	d->error_cnt = d->msgs.cnt = 0; /* it has shown what there was to say */
+out:
 	sbuf_release(&why);
-	show_diag(c->diag, DIAG_ERROR);
-	return 1;
+	show_diag(d, DIAG_ERROR);
+	image_free(img);
+	return status;
 }
 
 int cli_run(struct cli *cli)
 {
 	struct arena arena;
 	struct diag diag;
-	struct target target = {};
 	int status;
 
 	arena_init(&arena);
 	diag_init(&diag, &arena);
-	if (cli->list && !cli->program && !cli->script_path) {
+	if (cli->list && !cli->program && !cli->script_path)
 		status = list_probes(cli, &diag);
-	} else {
-		struct compile c = { .arena = &arena, .diag = &diag, .target = &target, .params = cli->params, .param_cnt = cli->param_cnt,
-				     .named = cli->named, .named_cnt = cli->named_cnt,
-				     .config = config_defaults, .warns_more = cli->warnings,
-				     .probe_filter = cli->probe_filter,
-				     .mode = cli->mode == MODE_TEST ? RUN_TESTS : cli->mode == MODE_BENCH ? RUN_BENCHES : RUN_TRACE };
-
-		status = run(cli, &c);
-		child_free(cli->run.child);
-	}
+	else
+		status = run(cli, &diag);
+	child_free(cli->run.child);
+	free(cli->child_exe);
 	arena_release(&arena);
 	return status;
 }
@@ -261,5 +226,6 @@ int main(int argc, char **argv)
 		return info_print();
 	if (cli.mode == MODE_FORMAT)
 		return fmt_run(&cli);
+	progress_enable(isatty(STDERR_FILENO) && !cli.run.quiet);
 	return cli_run(&cli);
 }

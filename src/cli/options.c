@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "kern/feature.h"
-#include "kern/headers.h"
+#include "c/headers.h"
 #include "kern/tracefs.h"
 #include "out/sink.h"
 #include "sym/debugfile.h"
@@ -18,24 +19,24 @@ const struct option_info option_table[] = {
 };
 const u32 option_cnt = ARRAY_CNT(option_table);
 
-/* Options of bpftrace that are not there, and why. */
+/* Options of bpftrace that are not supported, and why. */
 static const struct {
 	const char *name, *hint;
 } elsewhere[] = {
 	{ "emit-elf", "-d bpf prints the programs" },
 	{ "emit-llvm", "LLVM is not used; -d ir prints the intermediate code" },
-	{ "verify-llvm-ir", "LLVM is not used; the intermediate code is verified always" },
-	{ "aot", "scripts are compiled when they start, which takes milliseconds; --check tells whether one compiles" },
+	{ "verify-llvm-ir", "LLVM is not used; the intermediate code is always verified" },
+	{ "aot", "scripts are compiled when they start, which takes milliseconds; --check reports whether a script compiles" },
 };
 
-/* Stages, and what bpftrace calls those that are alike. */
+/* Stages, and bpftrace's names for similar ones. */
 static const struct {
 	const char *word;
 	u32 stages;
 } debug_words[] = {
-	{ "ast", DEBUG_AST }, { "types", DEBUG_TYPES }, { "ir", DEBUG_IR }, { "bpf", DEBUG_BPF },
-	{ "parse", DEBUG_AST }, { "codegen", DEBUG_IR }, { "codegen-opt", DEBUG_IR }, { "dis", DEBUG_BPF },
-	{ "all", DEBUG_AST | DEBUG_TYPES | DEBUG_IR | DEBUG_BPF },
+	{ "ast", DEBUG_AST },        { "types", DEBUG_TYPES }, { "ir", DEBUG_IR },
+	{ "bpf", DEBUG_BPF },        { "parse", DEBUG_AST },   { "codegen", DEBUG_IR },
+	{ "codegen-opt", DEBUG_IR }, { "dis", DEBUG_BPF },     { "all", DEBUG_AST | DEBUG_TYPES | DEBUG_IR | DEBUG_BPF },
 };
 
 static bool parse_stages(const char *text, u32 *stages)
@@ -65,7 +66,7 @@ static bool parse_pid(const char *option, const char *text, u32 *pid)
 	unsigned long v = strtoul(text, &end, 0);
 
 	if (*end || !*text || v == 0 || v > 0x400000) {
-		fprintf(stderr, "ERROR: %s takes the number of a process, not '%s'\n", option, text);
+		fprintf(stderr, "ERROR: %s takes a process ID, not '%s'\n", option, text);
 		return false;
 	}
 	snprintf(path, sizeof(path), "/proc/%lu", v);
@@ -83,11 +84,25 @@ static bool take_unwind_pid(struct cli *cli, const char *text)
 	struct session_opts *run = &cli->run;
 
 	if (run->unwind_pid_cnt == ARRAY_CNT(pids)) {
-		fprintf(stderr, "ERROR: --dwarf-pid can be given %u times\n", (u32)ARRAY_CNT(pids));
+		fprintf(stderr, "ERROR: --dwarf-pid can be given at most %u times\n", (u32)ARRAY_CNT(pids));
 		return false;
 	}
 	run->unwind_pids = pids;
 	return parse_pid("--dwarf-pid", text, &pids[run->unwind_pid_cnt]) && ++run->unwind_pid_cnt;
+}
+
+/* "1%", "0.25" → millionths */
+static bool parse_percent(const char *text, u32 *ppm)
+{
+	char *end;
+	double v;
+
+	if (!strchr("0123456789.", *text))
+		return false;
+	v = strtod(text, &end);
+	end += *end == '%';
+	*ppm = v > 0 && v <= 100 ? (u32)(v * 10000 + 0.5) : 0;
+	return !*end && *ppm;
 }
 
 static int usage(const char *msg)
@@ -95,6 +110,17 @@ static int usage(const char *msg)
 	if (msg)
 		fprintf(stderr, "ERROR: %s\n", msg);
 	fputs("HINT: sonde --help shows how it is used\n", stderr);
+	return 1;
+}
+
+static int bad_format(void)
+{
+	struct sbuf b = {};
+
+	sbuf_puts(&b, "-f takes ");
+	format_names(&b);
+	usage(sbuf_str(&b));
+	sbuf_release(&b);
 	return 1;
 }
 
@@ -121,7 +147,7 @@ static int print_doc(const char *page)
 
 	fputs(sbuf_str(&b), stdout);
 	sbuf_release(&b);
-	return ok ? 0 : usage("--print-doc knows man, functions, probes, config, options and errors");
+	return ok ? 0 : usage("--print-doc takes man, functions, probes, config or options");
 }
 
 static enum option_id by_letter(int got)
@@ -134,10 +160,11 @@ static enum option_id by_letter(int got)
 	return OPT_FIRST;
 }
 
-/* Names of features that can be switched off: other ways are there for what they do. */
+/* Names of features that can be disabled, because there are alternatives for them. */
 static bool take_features(const char *text, u64 *bits)
 {
-	static const enum kern_feature known[] = { KF_KPROBE_MULTI, KF_KPROBE_SESSION, KF_UPROBE_MULTI, KF_UPROBE_SESSION, KF_RCU_EXPEDITED, KF_STACK_IDS };
+	static const enum kern_feature known[] = { KF_KPROBE_MULTI,   KF_KPROBE_SESSION, KF_UPROBE_MULTI,
+						   KF_UPROBE_SESSION, KF_RCU_EXPEDITED,  KF_STACK_IDS };
 
 	while (*text) {
 		size_t n = strcspn(text, ",");
@@ -147,7 +174,9 @@ static bool take_features(const char *text, u64 *bits)
 			if (strlen(kern_feature_name(known[i])) == n && !strncasecmp(kern_feature_name(known[i]), text, n))
 				found = 1ull << known[i];
 		if (!found) {
-			fprintf(stderr, "ERROR: --no-feature takes kprobe_multi, kprobe_session, uprobe_multi, uprobe_session, rcu_expedited and stack_ids, not '%.*s'\n", (int)n, text);
+			fprintf(stderr,
+				"ERROR: --no-feature takes kprobe_multi, kprobe_session, uprobe_multi, uprobe_session, rcu_expedited and stack_ids, not '%.*s'\n",
+				(int)n, text);
 			return false;
 		}
 		*bits |= found;
@@ -161,7 +190,10 @@ static int take_mode(struct cli *cli, const char *word)
 	static const struct {
 		const char *word;
 		enum cli_mode mode;
-	} modes[] = { { "test", MODE_TEST }, { "bench", MODE_BENCH }, { "format", MODE_FORMAT }, { "compiler-bench", MODE_COMPILER_BENCH } };
+	} modes[] = { { "test", MODE_TEST },
+		      { "bench", MODE_BENCH },
+		      { "format", MODE_FORMAT },
+		      { "compiler-bench", MODE_COMPILER_BENCH } };
 
 	for (u32 i = 0; i < ARRAY_CNT(modes); i++) {
 		if (str_eq(word, modes[i].word)) {
@@ -198,13 +230,16 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_FORMAT:
 		if (!sink_find(optarg))
-			return usage("-f takes text or json");
+			return bad_format();
 		cli->run.format = optarg;
 		return -1;
 	case OPT_BUFFER:
 		if (!str_eq(optarg, "line") && !str_eq(optarg, "full") && !str_eq(optarg, "none"))
 			return usage("-B takes line, full or none");
 		cli->run.buffering = optarg;
+		return -1;
+	case OPT_RAW_STRINGS:
+		cli->run.raw_strings = true;
 		return -1;
 	case OPT_QUIET:
 		cli->run.quiet = true;
@@ -264,11 +299,21 @@ static int take_option(struct cli *cli, enum option_id id)
 		return parse_stages(optarg, &cli->debug) ? -1 : 1;
 	case OPT_WARNINGS:
 		if (cli->warnings)
-			return usage("-k can be given once: there are no further warnings");
+			return usage("-k can be given only once");
 		cli->warnings = true;
 		return -1;
 	case OPT_NO_WARNINGS:
 		cli->no_warnings = true;
+		return -1;
+	case OPT_COST:
+		cli->run.cost = true;
+		return -1;
+	case OPT_MAX_CPU:
+		return parse_percent(optarg, &cli->run.max_cpu_ppm) ?
+			-1 :
+			usage("--max-cpu takes a percentage above 0 and up to 100, such as 1% or 0.5%");
+	case OPT_STRICT:
+		cli->run.strict = true;
 		return -1;
 	case OPT_INFO:
 		cli->info = true;
@@ -287,7 +332,7 @@ static int take_option(struct cli *cli, enum option_id id)
 	return usage(NULL);
 }
 
-/* getopt_long() stumbled: over an option that is not there ('?'), or one without its argument (':'). */
+/* getopt_long() failed: an unknown option ('?'), or one without its argument (':'). */
 static int bad_option(int got, char **argv)
 {
 	const char *names[ARRAY_CNT(option_table)], *word = argv[optind - 1], *near;
@@ -324,7 +369,7 @@ static int bad_option(int got, char **argv)
 	return usage(NULL);
 }
 
-/* What is left is for the script: options (they stood behind `--`, or would have been taken for ours), and the rest. Options go to the end. */
+/* The remaining arguments are for the script: options, which come after `--`, and others. Options go to the end. */
 static void split_params(struct cli *cli, char **argv, u32 cnt)
 {
 	static char *named[256];
@@ -341,7 +386,7 @@ static void split_params(struct cli *cli, char **argv, u32 cnt)
 	cli->param_cnt = kept;
 }
 
-/* Variables of the environment that the script's configuration does not know: a wrong one would just have no effect. */
+/* Environment variables that are not configuration variables of the script: a wrong value would be ignored silently. */
 static int check_environment(void)
 {
 	static const char *const colour[] = { "SONDE_COLOR", "BPFTRACE_COLOR" }, *const btf[] = { "SONDE_BTF", "BPFTRACE_BTF" };
@@ -370,7 +415,7 @@ static int check_environment(void)
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
 	struct option longs[ARRAY_CNT(option_table) + 1] = {};
-	char shorts[2 * ARRAY_CNT(option_table) + 2] = ":"; /* we say ourselves what is wrong */
+	char shorts[2 * ARRAY_CNT(option_table) + 2] = ":"; /* we report errors ourselves */
 	u32 n = 1, long_cnt = 0;
 	int got;
 
@@ -393,9 +438,11 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 			return status;
 	}
 	if (cli->warnings && cli->no_warnings)
-		return usage("-k and --no-warnings exclude each other");
+		return usage("-k and --no-warnings cannot be used together");
 	if (cli->run.cmd && cli->run.pid)
-		return usage("-c and -p exclude each other");
+		return usage("-c and -p cannot be used together");
+	if (cli->check && cli->mode != MODE_FORMAT)
+		cli->image_path = cli->run.output_path;
 	if (cli->list && !cli->program && optind < argc) {
 		/* A pattern, unless it is the path of a script. */
 		if (!strchr(argv[optind], ':') && !strchr(argv[optind], '*') && !access(argv[optind], R_OK))
@@ -404,7 +451,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 			cli->list_pattern = argv[optind++];
 	} else if (!cli->program && !cli->list && !cli->info && cli->mode != MODE_FORMAT) {
 		if (optind >= argc)
-			return usage("there is no program to run");
+			return usage("no script was given: name a file, or use -e 'PROGRAM'");
 		cli->script_path = argv[optind++];
 	}
 	split_params(cli, argv + optind, argc - optind);

@@ -1,12 +1,13 @@
-/* Builtins: what a probe knows of the moment it fires. */
-#include "bpf/image.h"
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Builtins: the context in which a probe fires. */
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/feature.h"
-#include "kern/uapi.h"
+#include "image/feature.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/abi.h"
-#include "probe/provider.h"
+#include "arch/abi.h"
+#include "lang/provider.h"
 
 /* A helper without arguments, called once per run. */
 static vreg call_once(struct lower *l, u32 helper)
@@ -40,7 +41,8 @@ static vreg pid_tgid(struct lower *l, bool want_tgid, bool want_init)
 		return r;
 	ns = lower_temp(l, 8, 8); /* struct bpf_pidns_info { u32 pid, tgid; } */
 	lower_zero(l, ns, 8);
-	ir_call_of(&l->b, HELPER_get_ns_current_pid_tgid, opnd_imm(t->pidns_dev), opnd_imm(t->pidns_ino), opnd_reg(lower_addr(l, ns)), opnd_imm(8));
+	ir_call_of(&l->b, HELPER_get_ns_current_pid_tgid, opnd_imm(t->pidns_dev), opnd_imm(t->pidns_ino),
+		   opnd_reg(lower_addr(l, ns)), opnd_imm(8));
 	for (u32 i = 0; i < 2; i++)
 		lower_know(l, &what, i, ir_load(&l->b, ns.base, ns.off + 4 * i, 4));
 	return lower_known(l, &what, want_tgid);
@@ -60,8 +62,9 @@ static void check_pid(struct check *k, struct expr *e)
 {
 	e->type = &type_u32;
 	if (e->call.arg_cnt && !is_init(e) && !str_eq(e->call.args[0]->str.s, "curr_ns")) {
-		check_fail(k, e->call.args[0], E_ARG_TYPE, "%s() knows no PID namespace '%s'", e->call.name, e->call.args[0]->str.s);
-		diag_hint(k->c->diag, "curr_ns is the tracer's own, init the initial one");
+		check_fail(k, e->call.args[0], E_ARG_TYPE, "%s() has no PID namespace '%s'", e->call.name,
+			   e->call.args[0]->str.s);
+		diag_hint(k->c->diag, "use curr_ns (the tracer's namespace) or init (the initial one)");
 		e->type = &type_error;
 	}
 }
@@ -112,20 +115,20 @@ static void check_nsecs(struct check *k, struct expr *e)
 	e->type = &type_u64;
 	if (clock_of(e))
 		return;
-	check_fail(k, e->call.args[0], E_ARG_TYPE, "nsecs() knows no clock '%s'", e->call.args[0]->str.s);
-	diag_hint(k->c->diag, "monotonic, boot, tai or sw_tai");
+	check_fail(k, e->call.args[0], E_ARG_TYPE, "nsecs() has no clock '%s'", e->call.args[0]->str.s);
+	diag_hint(k->c->diag, "use monotonic, boot, tai or sw_tai");
 	e->type = &type_error;
 }
 
-/* The clock goes on while the program runs: every use asks again. */
+/* The clock advances while the program runs: every use reads it again. */
 static struct val lower_nsecs(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	const struct clock *c = clock_of(e);
 	vreg now = ir_call(&l->b, c->helper, NULL, 0);
 
-	/* TAI in software: what it was ahead of the boot clock when the script was compiled. */
+	/* TAI in software: its offset from the boot clock when the script was compiled. */
 	if (c->clock == NSECS_SW_TAI)
-		now = ir_alu(&l->b, IR_ADD, now, opnd_reg(ir_imm(&l->b, l->c->target->boot_to_tai_ns)));
+		now = ir_alu(&l->b, IR_ADD, now, opnd_reg(ir_imm(&l->b, lower_boot_to_tai(l))));
 	return val_reg(now);
 }
 
@@ -157,13 +160,25 @@ static struct val lower_ncpus(struct lower *l, struct expr *e, const struct mem 
 static void check_cpid(struct check *k, struct expr *e)
 {
 	e->type = &type_u64;
-	if (k->is_last && !k->dead && !k->c->target->child_pid && !k->c->target->is_check)
-		diag_warn(k->c->diag, e->span, W_UNUSED, "there is no command (-c): cpid is 0");
+	if (k->is_last && !k->dead && !k->c->target->child_pid && !k->c->target->is_check && !k->c->target->is_for_later)
+		diag_warn(k->c->diag, e->span, W_UNUSED, "cpid is 0: no command was given by -c");
+}
+
+/* In an image for later it is a constant that is filled in when it runs. */
+struct val fn_child_pid(struct lower *l)
+{
+	static const u8 mark[8] = { 0xff, 0xc1, 0xd0, 0xfe, 0xc1, 0xd0, 0xfe, 0xff }; /* no other constant shares its place */
+
+	if (!l->c->target->is_for_later)
+		return val_imm(l->c->target->child_pid);
+	if (!l->image->late.child_pid)
+		l->image->late.child_pid = 1 + lower_const(l, mark, sizeof(mark), sizeof(mark));
+	return val_reg(ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_CONST, l->image->late.child_pid - 1), 0, 8));
 }
 
 static struct val lower_cpid(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	return val_imm(l->c->target->child_pid);
+	return fn_child_pid(l);
 }
 
 static struct val lower_rand(struct lower *l, struct expr *e, const struct mem *dst)
@@ -199,7 +214,7 @@ static struct val lower_curtask(struct lower *l, struct expr *e, const struct me
 	return val_reg(call_once(l, HELPER_get_current_task));
 }
 
-/* What the probe's context offers. */
+/* Builtins that read the probe's context. */
 
 static bool need(struct check *k, struct expr *e, u32 flag, const char *where)
 {
@@ -216,11 +231,13 @@ static void check_argn(struct check *k, struct expr *e)
 		if (k->unit->provider->flags & PROV_ARGS)
 			diag_hint(k->c->diag, "this probe names its arguments: args.NAME; `sonde -lv` shows them");
 		else if (k->unit->provider->flags & PROV_RETVAL)
-			diag_hint(k->c->diag, "arguments are gone when a function returns; keep them in a map at its entry");
+			diag_hint(k->c->diag,
+				  "arguments are not available when a function returns; store them in a map at its entry");
 	} else if (k->unit->provider->check_argn && k->unit->provider->check_argn(k, e, e->call.suffix)) {
 		return;
 	} else if (e->call.suffix >= abi.arg_cnt) {
-		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers on %s", e->call.suffix, abi.arg_cnt, abi.name);
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments are passed in registers on %s", e->call.suffix,
+			   abi.arg_cnt, abi.name);
 		diag_hint(k->c->diag, "further ones are on the stack: *(uint64 *)(reg(\"sp\") + 8), …");
 	}
 }
@@ -232,16 +249,20 @@ static void check_sargn(struct check *k, struct expr *e)
 
 	e->type = &type_u64;
 	if ((k->unit->provider->flags & entry) != entry)
-		check_fail(k, e, E_NOT_ALLOWED_HERE, "The %s builtin can only be used with kprobe and uprobe probes", e->call.name);
+		check_fail(k, e, E_NOT_ALLOWED_HERE, "The %s builtin can only be used with kprobe and uprobe probes",
+			   e->call.name);
 	else if (e->call.suffix > 255)
-		check_fail(k, e, E_NO_ARGS, "%s is far beyond any argument: there are up to 256", e->call.name);
+		check_fail(k, e, E_NO_ARGS, "%s does not exist: sarg255 is the last one", e->call.name);
 }
 
 static struct val lower_sargn(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct val sp = l->unit->provider->lower_reg(l, abi.sp_off);
 
-	return val_reg(lower_load(l, (struct mem){ lower_force(l, sp.r), (abi.ret_on_stack ? 8 : 0) + 8 * (s64)e->call.suffix, l->unit->provider->as }, &type_u64));
+	return val_reg(lower_load(
+		l,
+		(struct mem){ lower_force(l, sp.r), (abi.ret_on_stack ? 8 : 0) + 8 * (s64)e->call.suffix, l->unit->provider->as },
+		&type_u64));
 }
 
 static struct val lower_argn(struct lower *l, struct expr *e, const struct mem *dst)
@@ -257,8 +278,9 @@ static void check_retval(struct check *k, struct expr *e)
 	e->type = &type_u64;
 	if (!need(k, e, PROV_RETVAL, "fexit, kretprobe and uretprobe")) {
 		if (p->flags & PROV_ARGS)
-			diag_hint(k->c->diag, p->flags & PROV_FUNC ? "a function has a result when it returns: fexit" :
-								     "the result of a system call is args.ret of its sys_exit tracepoint");
+			diag_hint(k->c->diag,
+				  p->flags & PROV_FUNC ? "a function has a return value when it returns: use fexit" :
+							 "the result of a system call is args.ret of its sys_exit tracepoint");
 		return;
 	}
 	if (!p->retval || k->unit->is_assumed)
@@ -268,7 +290,7 @@ static void check_retval(struct check *k, struct expr *e)
 		return;
 	e->type = &type_error;
 	if (k->c->diag->error_cnt == errors)
-		check_fail(k, e, E_NO_ARGS, "%s has no result", k->c->sites.at[k->unit->site_first].name);
+		check_fail(k, e, E_NO_ARGS, "%s returns no value", k->c->sites.at[k->unit->site_first].name);
 }
 
 static struct val lower_retval(struct lower *l, struct expr *e, const struct mem *dst)
@@ -276,7 +298,8 @@ static struct val lower_retval(struct lower *l, struct expr *e, const struct mem
 	return l->unit->provider->lower_retval(l);
 }
 
-/* args as one value: a member that tells where data is stays a number, as the data is not in the struct. Its fields are found in unit.args. */
+/* args as one value: a member that holds the location of data stays a number, because the data is not in the struct. Its fields
+ * are in unit.args. */
 static const struct type *whole_args(struct check *k, const struct type *t)
 {
 	struct type *whole;
@@ -304,13 +327,14 @@ static void check_args(struct check *k, struct expr *e)
 		bool is_kernel = k->unit->provider->as == AS_KERNEL;
 
 		if (flags & PROV_ARGN)
-			diag_hint(k->c->diag, "its arguments are arg0, arg1, …%s", is_kernel ? "; an fentry probe knows those of kernel functions by name" : "");
+			diag_hint(k->c->diag, "its arguments are arg0, arg1, …%s",
+				  is_kernel ? "; fentry probes have the arguments of kernel functions by name" : "");
 		else if (flags & PROV_RETVAL && is_kernel)
-			diag_hint(k->c->diag, "an fexit probe knows the arguments by name, and retval");
+			diag_hint(k->c->diag, "fexit probes have the arguments by name, and retval");
 		return;
 	}
 	if (k->unit->is_assumed) {
-		e->type = &type_error; /* nothing is known, so nothing is said */
+		e->type = &type_error; /* it is unknown, so no error is reported */
 		return;
 	}
 	if (!k->unit->args) {
@@ -320,7 +344,7 @@ static void check_args(struct check *k, struct expr *e)
 	e->type = whole_args(k, k->unit->args);
 }
 
-/* All of them at once: a struct with what each of its members would be. */
+/* All arguments at once: a struct with the value of each member. */
 static struct val lower_args(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	const struct type *t = e->type;
@@ -330,8 +354,8 @@ static struct val lower_args(struct lower *l, struct expr *e, const struct mem *
 	for (u32 i = 0; i < t->member_cnt; i++) {
 		const struct member *member = &t->members[i];
 		struct mem to = { .base = m.base, .off = m.off + member->off };
-		struct val v = member->is_data_loc ? val_reg(ir_load(&l->b, lower_ctx(l), member->off, 4))
-						   : l->unit->provider->lower_arg_member(l, member, member->off);
+		struct val v = member->is_data_loc ? val_reg(ir_load(&l->b, lower_ctx(l), member->off, 4)) :
+						     l->unit->provider->lower_arg_member(l, member, member->off);
 		u32 size = member->type->size;
 		vreg r;
 
@@ -395,7 +419,7 @@ static void check_func(struct check *k, struct expr *e)
 	need(k, e, PROV_FUNC, "fentry, fexit, kprobe, kretprobe, uprobe and uretprobe");
 }
 
-/* func in a map of ksym() values: where the function is. */
+/* func in a map of ksym() values: the address of the function. */
 static struct val lower_func_addr(struct lower *l)
 {
 	const struct unit *u = l->unit;
@@ -407,8 +431,9 @@ static struct val lower_func_addr(struct lower *l)
 	for (u32 n = 0; n < u->site_cnt; n++) {
 		const char *func = l->c->sites.at[u->site_first + n].func;
 
-		table[n] = func && t->kaddr ? t->kaddr(t->kaddr_self, func) : 0;
+		table[n] = func ? target_kaddr(t, func) : 0;
 	}
+	l->c->is_of_boot = true;
 	if (u->site_cnt == 1)
 		return val_reg(ir_imm(&l->b, table[0]));
 	i = ir_alu(&l->b, IR_ADD, lower_force(l, lower_site(l)), opnd_imm(-(s64)u->site_first));
@@ -432,7 +457,7 @@ static struct val lower_site_row(struct lower *l, struct expr *e, const struct m
 	bool is_same = true;
 	vreg d, i, at;
 
-	if (e->type->kind == T_KSYM)
+	if (e->type->opaque == type_ksym.opaque)
 		return lower_func_addr(l);
 	if (u->site_cnt == 1)
 		return val_imm(site_value(l->c, u->site_first, e->type->show));
@@ -449,7 +474,8 @@ static struct val lower_site_row(struct lower *l, struct expr *e, const struct m
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	ir_br(&l->b, C_ULT, i, opnd_imm(u->site_cnt), known, done);
 	ir_place(&l->b, known);
-	at = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, lower_table_u16(l, table, u->site_cnt)), opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(1))));
+	at = ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, lower_table_u16(l, table, u->site_cnt)),
+		    opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(1))));
 	ir_mov_to(&l->b, d, opnd_reg(ir_load(&l->b, at, 0, 2)));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
@@ -481,28 +507,51 @@ static struct val lower_reg_row(struct lower *l, struct expr *e, const struct me
 }
 
 static const struct fn rows[] = {
-	{ "pid", "(?word namespace) uint32", "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one", "begin { @ = pid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_pid_row },
-	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one", "begin { @ = tid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_tid_row },
-	{ "cpid", "() uint64", "process ID of the command of -c, 0 without one", "begin { @ = cpid }", FN_WORD | FN_PURE, check_cpid, lower_cpid },
-	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE, .lower = lower_uid },
-	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE, .lower = lower_gid },
-	{ "nsecs", "(?word clock) uint64", "nanoseconds since boot, time asleep included; or by another clock: monotonic, boot, tai, sw_tai", "begin { @ = nsecs }", FN_WORD | FN_SMALL, check_nsecs, .lower = lower_nsecs },
-	{ "elapsed", "() uint64", "nanoseconds since tracing began", "begin { @ = elapsed }", FN_WORD | FN_SMALL, .lower = lower_elapsed },
-	{ "cpu", "() uint64", "number of the processor", "begin { @ = cpu }", FN_WORD | FN_PURE | FN_SMALL, .lower = lower_cpu_row },
-	{ "ncpus", "() uint64", "how many processors the machine can have", "begin { @ = ncpus }", FN_WORD | FN_PURE | FN_SMALL, .lower = lower_ncpus },
-	{ "numaid", "() uint64", "number of the NUMA node", "begin { @ = numaid }", FN_WORD | FN_PURE | FN_SMALL, .lower = lower_numaid },
+	{ "pid", "(?word namespace) uint32",
+	  "process ID (what the kernel calls tgid), in the tracer's PID namespace; pid(init): in the initial one",
+	  "begin { @ = pid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_pid_row },
+	{ "tid", "(?word namespace) uint32", "thread ID, in the tracer's PID namespace; tid(init): in the initial one",
+	  "begin { @ = tid }", FN_WORD | FN_PURE | FN_TASK, check_pid, .lower = lower_tid_row },
+	{ "cpid", "() uint64", "process ID of the command that -c started, or 0", "begin { @ = cpid }", FN_WORD | FN_PURE,
+	  check_cpid, lower_cpid },
+	{ "uid", "() uint64", "user ID, in the initial user namespace", "begin { @ = uid }", FN_WORD | FN_PURE,
+	  .lower = lower_uid },
+	{ "gid", "() uint64", "group ID, in the initial user namespace", "begin { @ = gid }", FN_WORD | FN_PURE,
+	  .lower = lower_gid },
+	{ "nsecs", "(?word clock) uint64",
+	  "nanoseconds since boot, including suspend; the argument selects another clock: monotonic, boot, tai or sw_tai",
+	  "begin { @ = nsecs }", FN_WORD | FN_SMALL, check_nsecs, .lower = lower_nsecs },
+	{ "elapsed", "() uint64", "nanoseconds since tracing began", "begin { @ = elapsed }", FN_WORD | FN_SMALL,
+	  .lower = lower_elapsed },
+	{ "cpu", "() uint64", "number of the current CPU", "begin { @ = cpu }", FN_WORD | FN_PURE | FN_SMALL,
+	  .lower = lower_cpu_row },
+	{ "ncpus", "() uint64", "number of possible CPUs", "begin { @ = ncpus }", FN_WORD | FN_PURE | FN_SMALL,
+	  .lower = lower_ncpus },
+	{ "numaid", "() uint64", "number of the current NUMA node", "begin { @ = numaid }", FN_WORD | FN_PURE | FN_SMALL,
+	  .lower = lower_numaid },
 	{ "jiffies", "() uint64", "the kernel's tick counter", "begin { @ = jiffies }", FN_WORD, .lower = lower_jiffies },
-	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask, lower_curtask },
+	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask,
+	  lower_curtask },
 	{ "rand", "() uint64", "a random number of 32 bits", "begin { @ = rand % 6 }", FN_WORD, .lower = lower_rand },
-	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE, .lower = lower_cgroup },
-	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0", "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
-	{ "retval", "() uint64", "what the traced function returned", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD, check_retval, lower_retval },
-	{ "sargN", "() uint64", "word number N that the caller of the traced function put on the stack: the arguments behind those in registers", "kprobe:vfs_read { @ = sarg0 }", FN_WORD | FN_SUFFIX, check_sargn, lower_sargn },
-	{ "args", "() struct", "the named arguments of a function or tracepoint: args.NAME", "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
-	{ "ctx", "() pointer", "the probe's context, as the kernel hands it to programs", "profile:hz:99 { @ = ctx }", FN_WORD | FN_CTX, check_ctx, lower_ctx_row },
-	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }", FN_WORD, check_probe, lower_site_row },
-	{ "func", "() string", "name of the traced function", "kprobe:vfs_* { @[func] = count() }", FN_WORD, check_func, lower_site_row },
-	{ "reg", "(strlit name) uint64", "a register of the interrupted code", "kprobe:vfs_read { @ = reg(\"sp\") }", 0, check_reg, lower_reg_row },
+	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE,
+	  .lower = lower_cgroup },
+	{ "argN", "() uint64", "argument number N of the traced function or static probe, counted from 0",
+	  "kprobe:vfs_read { @ = hist(arg2) }", FN_WORD | FN_SUFFIX, check_argn, lower_argn },
+	{ "retval", "() uint64", "return value of the traced function", "kretprobe:vfs_read { @ = hist(retval) }", FN_WORD,
+	  check_retval, lower_retval },
+	{ "sargN", "() uint64",
+	  "word N of what the caller of the traced function put on the stack: the arguments after those in registers",
+	  "kprobe:vfs_read { @ = sarg0 }", FN_WORD | FN_SUFFIX, check_sargn, lower_sargn },
+	{ "args", "() struct", "the named arguments of a function or tracepoint: args.NAME",
+	  "tracepoint:sched:sched_switch { @[args.next_pid] = count() }", FN_WORD | FN_ARGS, check_args, lower_args },
+	{ "ctx", "() pointer", "the context that the kernel passes to the probe's program", "profile:hz:99 { @ = ctx }",
+	  FN_WORD | FN_CTX, check_ctx, lower_ctx_row },
+	{ "probe", "() string", "full name of the attach point that fired", "tracepoint:sched:sched_* { @[probe] = count() }",
+	  FN_WORD, check_probe, lower_site_row },
+	{ "func", "() string", "name of the traced function", "kprobe:vfs_* { @[func] = count() }", FN_WORD, check_func,
+	  lower_site_row },
+	{ "reg", "(strlit name) uint64", "value of a register of the traced code", "kprobe:vfs_read { @ = reg(\"sp\") }", 0,
+	  check_reg, lower_reg_row },
 };
 
 FN_FAMILY(fn_builtins, rows);

@@ -1,14 +1,15 @@
-/* comm: names of threads. That of the current one comes from a helper, or straight from the task in programs that have it; that of any other is
- * found as the kernel finds it. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* comm: names of threads. That of the current thread comes from a helper, or directly from the task in programs that have it;
+ * that of another thread is looked up in the kernel's table of PIDs. */
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/feature.h"
-#include "kern/uapi.h"
+#include "image/feature.h"
+#include "image/uapi.h"
 #include "lang/check.h"
 
 enum { COMM_SZ = 16 };
 
-/* In keys all bytes count. Those behind the name's end are zero in the task, but kernels before 6.3 do not copy them. */
+/* In keys all bytes count. Those after the end of the name are zero in the task, but kernels before 6.3 do not copy them. */
 static void fetch_current(struct lower *l, struct mem to, bool want_tail)
 {
 	struct mem from;
@@ -22,7 +23,7 @@ static void fetch_current(struct lower *l, struct mem to, bool want_tail)
 	ir_call_of(&l->b, HELPER_get_current_comm, opnd_reg(lower_addr(l, to)), opnd_imm(COMM_SZ));
 }
 
-/* Fetched once into memory of its own; a first use that has a place for it fetches straight to there. */
+/* Fetched once into a separate buffer; a first use that has a destination fetches directly to it. */
 static struct val lower_current(struct lower *l, const struct mem *dst)
 {
 	static const char what;
@@ -40,21 +41,21 @@ static struct val lower_current(struct lower *l, const struct mem *dst)
 	return val_mem((struct mem){ .base = ir_slot_addr(&l->b, slot - 1, 0) });
 }
 
-/* comm(pid). The kernel has a function for programs that gives the task of a number (bpf_task_from_pid), but since 6.2 only, and for few types
- * of programs. Its table of numbers is a tree of nodes that can be read from everywhere: from the root, take the slot that the number's next bits
- * tell, until there is no node any more but a struct pid. What is read may change meanwhile; memory is not given to others while a
- * program runs, and the task found must have the number that was asked for. */
+/* comm(pid). The kernel has a function that returns the task of a PID (bpf_task_from_pid), but only since 6.2, and for few
+ * program types. Its table of PIDs is a tree of nodes that can be read from anywhere: from the root, follow the slot that the
+ * next bits of the PID select, until it holds a struct pid instead of a node. The memory may change meanwhile; but it is not
+ * reused while a program runs, and the task that is found must have the right PID. */
 
-#define NODE_MARK 2      /* low bits of a slot that leads to another node */
-#define PID_BITS 22      /* of the largest number that a thread can have */
+#define NODE_MARK 2 /* low bits of a slot that leads to another node */
+#define PID_BITS 22 /* of the largest number that a thread can have */
 
-/* Where things are: offsets in bytes. */
+/* Offsets in bytes. */
 struct pid_table {
 	u32 thread_pid, task_pid, task_comm, task_link; /* of a task; task_link: how its struct pid refers to it */
-	u32 first_ns;         /* struct pid: the initial namespace, to which every number belongs */
-	u32 first_task;       /* struct pid */
-	u32 root;             /* struct pid_namespace */
-	u32 shift, slots;     /* struct xa_node */
+	u32 first_ns;                                   /* struct pid: the initial namespace, to which every number belongs */
+	u32 first_task;                                 /* struct pid */
+	u32 root;                                       /* struct pid_namespace */
+	u32 shift, slots;                               /* struct xa_node */
 	u32 slot_bits;
 };
 
@@ -63,11 +64,14 @@ static bool find_table(struct type_source *src, struct pid_table *t)
 	const struct type *slots;
 
 	if (!src || !type_path(src, "task_struct", TYPE_PATH("thread_pid"), &t->thread_pid, NULL) ||
-	    !type_path(src, "task_struct", TYPE_PATH("pid"), &t->task_pid, NULL) || !type_path(src, "task_struct", TYPE_PATH("comm"), &t->task_comm, NULL) ||
-	    !type_path(src, "task_struct", TYPE_PATH("pid_links"), &t->task_link, NULL) || !type_path(src, "pid", TYPE_PATH("numbers", "ns"), &t->first_ns, NULL) ||
+	    !type_path(src, "task_struct", TYPE_PATH("pid"), &t->task_pid, NULL) ||
+	    !type_path(src, "task_struct", TYPE_PATH("comm"), &t->task_comm, NULL) ||
+	    !type_path(src, "task_struct", TYPE_PATH("pid_links"), &t->task_link, NULL) ||
+	    !type_path(src, "pid", TYPE_PATH("numbers", "ns"), &t->first_ns, NULL) ||
 	    !type_path(src, "pid", TYPE_PATH("tasks", "first"), &t->first_task, NULL) ||
 	    !type_path(src, "pid_namespace", TYPE_PATH("idr", "idr_rt", "xa_head"), &t->root, NULL) ||
-	    !type_path(src, "xa_node", TYPE_PATH("shift"), &t->shift, NULL) || !type_path(src, "xa_node", TYPE_PATH("slots"), &t->slots, &slots))
+	    !type_path(src, "xa_node", TYPE_PATH("shift"), &t->shift, NULL) ||
+	    !type_path(src, "xa_node", TYPE_PATH("slots"), &t->slots, &slots))
 		return false;
 	t->slot_bits = slots->kind == T_ARRAY ? __builtin_ctz(slots->cnt) : 0;
 	return t->slot_bits != 0;
@@ -82,18 +86,20 @@ static void check_comm(struct check *k, struct expr *e)
 		return;
 	t = arena_new(check_arena(k), struct pid_table);
 	e->call.note = t;
-	if (find_table(k->c->target->types, t))
+	if (find_table(target_types(k->c->target), t))
 		return;
 	check_fail(k, e, E_KERNEL_FEATURE, "comm(pid) needs the kernel's types (BTF), which %s",
-		   k->c->target->types ? "have no table of processes as this version knows it" : "are not there");
-	if (!k->c->target->types)
+		   target_types(k->c->target) ? "describe the table of processes in a form that is not supported" :
+						"are not available");
+	if (!target_types(k->c->target))
 		diag_hint(k->c->diag, "the kernel must be built with CONFIG_DEBUG_INFO_BTF");
 }
 
 /* Eight bytes, or fewer, of the kernel's; 0 if they cannot be read. */
 static vreg peek(struct lower *l, vreg at, u32 off, u32 size, struct mem tmp)
 {
-	ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, tmp)), opnd_imm(size), opnd_reg(ir_alu(&l->b, IR_ADD, at, opnd_imm(off))));
+	ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, tmp)), opnd_imm(size),
+		   opnd_reg(ir_alu(&l->b, IR_ADD, at, opnd_imm(off))));
 	return ir_load(&l->b, tmp.base, tmp.off, size);
 }
 
@@ -124,7 +130,7 @@ static struct val lower_of_pid(struct lower *l, struct expr *e, const struct mem
 		ir_br(&l->b, C_EQ, ir_alu(&l->b, IR_AND, at, opnd_imm(3)), opnd_imm(NODE_MARK), next, found);
 		ir_place(&l->b, next);
 		ir_alu_to(&l->b, IR_SUB, at, at, opnd_imm(NODE_MARK));
-		/* A sane shift is less than 64; the verifier wants to see it. */
+		/* A valid shift is less than 64; the verifier requires the check. */
 		shift = ir_alu(&l->b, IR_AND, peek(l, at, t->shift, 1, tmp), opnd_imm(63));
 		index = ir_alu(&l->b, IR_SHR, pid, opnd_reg(shift));
 		if (depth)
@@ -156,7 +162,9 @@ static struct val lower_comm(struct lower *l, struct expr *e, const struct mem *
 }
 
 static const struct fn rows[] = {
-	{ "comm", "(?int tid) string[16]", "name of the current thread, or of the one with this ID in the initial PID namespace; empty if there is none", "begin { @[comm] = count(); print(comm(1)) }", FN_WORD | FN_TASK, check_comm, lower_comm },
+	{ "comm", "(?int tid) string[16]",
+	  "name of the current thread, or of the thread with this ID in the initial PID namespace; empty if there is no such thread",
+	  "begin { @[comm] = count(); print(comm(1)) }", FN_WORD | FN_TASK, check_comm, lower_comm },
 };
 
 FN_FAMILY(fn_comm, rows);

@@ -1,10 +1,11 @@
-/* Functions on maps: removal, membership, size; and clear, zero, which user space does. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Functions on maps: removal, membership, size; and clear and zero, which run in user space. */
 #include <errno.h>
 
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
 #include "run/session.h"
 
@@ -51,7 +52,8 @@ static void check_delete(struct check *k, struct expr *e)
 			goto bad;
 		if (!a->map.key && a->map.map->has_key) {
 			check_fail(k, e, E_ARG_COUNT, "delete() needs the key to delete from %s", a->map.name);
-			diag_hint(k->c->diag, "delete(%s, key) removes one entry; clear(%s) removes all", a->map.name, a->map.name);
+			diag_hint(k->c->diag, "delete(%s, key) removes one entry; clear(%s) removes all", a->map.name,
+				  a->map.name);
 			return;
 		}
 		list->at[list->cnt++] = a;
@@ -68,7 +70,8 @@ static void warn_missing(struct lower *l, struct expr *e, vreg is_missing)
 
 	ir_br(&l->b, C_NE, is_missing, opnd_imm(0), missing, done);
 	ir_place(&l->b, missing);
-	lower_helper_error(l, e->span, HELPER_map_delete_elem, opnd_imm(-ENOENT), "Can't delete map element because it does not exist.");
+	lower_helper_error(l, e->span, HELPER_map_delete_elem, opnd_imm(-ENOENT),
+			   "Can't delete map element because it does not exist.");
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
 }
@@ -111,7 +114,7 @@ static struct val lower_has_key(struct lower *l, struct expr *e, const struct me
 	return val_reg(d);
 }
 
-/* find: a lookup that keeps what it found in a variable. */
+/* find: a lookup that stores the value in a variable. */
 
 static void check_find(struct check *k, struct expr *e)
 {
@@ -124,11 +127,11 @@ static void check_find(struct check *k, struct expr *e)
 	if (type_is_agg(a->type)) {
 		check_fail(k, e->call.args[0], E_AGGREGATION, "%s holds %s, which find() cannot copy to a variable", a->map.name,
 			   type_str(check_arena(k), a->type));
-		diag_hint(k->c->diag, "has_key(%s, key) tells whether it is there", a->map.name);
+		diag_hint(k->c->diag, "has_key(%s, key) reports whether the key exists", a->map.name);
 		e->type = &type_error;
 		return;
 	}
-	/* What the map holds may be said further down. */
+	/* The type of the map may follow from a later statement. */
 	k->saw_unknown |= !a->map.map->val;
 	check_var_assign(k, e->call.args[2], a->map.map->val || k->guesses ? a->type : &type_error, e->span);
 }
@@ -141,7 +144,7 @@ static struct val lower_find(struct lower *l, struct expr *e, const struct mem *
 	vreg d = ir_vreg(l->b.f), p;
 	u32 mark;
 
-	/* What is not found leaves the variable as it was: as one that was only declared, if this is its first use. */
+	/* A missing key leaves the variable unchanged: zero, if this is its first use. */
 	if (lower_var_is_new(l, v))
 		lower_var_init(l, v);
 	p = lower_map_find(l, a);
@@ -159,13 +162,13 @@ static struct val lower_find(struct lower *l, struct expr *e, const struct mem *
 	return val_reg(d);
 }
 
-/* The map that is meant, known or not: what clear() and friends are given. */
+/* The map argument of clear() and its like, known or not. */
 static bool check_map_arg(struct check *k, struct expr *e)
 {
 	struct expr *a = e->call.args[0];
 
 	if (a->map.key) {
-		check_fail(k, a, E_ARG_TYPE, "%s() works on a whole map: leave the key away", e->call.name);
+		check_fail(k, a, E_ARG_TYPE, "%s() works on a whole map: leave out the key", e->call.name);
 		e->type = &type_error;
 		return false;
 	}
@@ -195,7 +198,8 @@ static void check_len(struct check *k, struct expr *e)
 	if (!check_map_arg(k, e))
 		return;
 	if (!e->call.args[0]->map.map->has_key) {
-		check_fail(k, e->call.args[0], E_ARG_TYPE, "len() expects a map with keys; %s has none", e->call.args[0]->map.name);
+		check_fail(k, e->call.args[0], E_ARG_TYPE, "len() expects a map with keys; %s has none",
+			   e->call.args[0]->map.name);
 		e->type = &type_error;
 	}
 }
@@ -211,7 +215,7 @@ static struct val lower_len(struct lower *l, struct expr *e, const struct mem *d
 		m.off += type_stack_head(a->type) - 8;
 		return val_reg(lower_load(l, m, &type_u64));
 	}
-	map = ir_map(&l->b, a->map.map->image_map);
+	map = lower_map_whole(l, a->map.map);
 	cb = ir_func_addr(&l->b, lower_counter(l));
 	/* for_each returns how many elements it visited; the callback has nothing to do. */
 	return val_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(map), opnd_reg(cb), opnd_imm(0), opnd_imm(0)));
@@ -227,28 +231,34 @@ static struct val lower_map_event(struct lower *l, struct expr *e, const struct 
 {
 	struct rec *r = lower_rec_new(l, e);
 
-	r->map = e->call.args[0]->map.map;
+	r->map = e->call.args[0]->map.map->index + 1;
 	lower_emit(l, r, NULL, 0);
 	return val_none();
 }
 
 static void event_clear(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	session_clear_map(s, rec->map);
+	session_clear_map(s, image_rec_map(s->image, rec));
 }
 
 static void event_zero(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	session_zero_map(s, rec->map);
+	session_zero_map(s, image_rec_map(s->image, rec));
 }
 
 static const struct fn rows[] = {
-	{ "delete", "(map m, ?any key, …) bool", "removes an entry of a map; true if there was one", "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT | FN_REMOVES | FN_BY_KEY, check_delete, lower_delete },
-	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key", "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", FN_BY_KEY, check_has_key, lower_has_key },
-	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key, whose value then is in the variable", "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT | FN_BY_KEY, check_find, lower_find },
-	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack", "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
-	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP | FN_CLEARS, check_whole_map, lower_map_event, .event = event_clear },
-	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL, check_whole_map, lower_map_event, .event = event_zero },
+	{ "delete", "(map m, ?any key, …) bool", "removes an entry from a map; true if the entry existed",
+	  "begin { @a[1] = 2; delete(@a, 1) }", FN_EFFECT | FN_REMOVES | FN_BY_KEY, check_delete, lower_delete },
+	{ "has_key", "(map m, any key) bool", "true if the map has an entry with this key",
+	  "begin { @a[1] = 2; if (has_key(@a, 1)) { print(1) } }", FN_BY_KEY, check_has_key, lower_has_key },
+	{ "find", "(map m, any key, var v) bool", "true if the map has an entry with this key; its value is then in the variable",
+	  "begin { @a[1] = 2; if (find(@a, 1, $v)) { print($v) } }", FN_EFFECT | FN_BY_KEY, check_find, lower_find },
+	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack",
+	  "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
+	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }",
+	  FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP | FN_CLEARS, check_whole_map, lower_map_event, .event = event_clear },
+	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL,
+	  check_whole_map, lower_map_event, .event = event_zero },
 };
 
 FN_FAMILY(fn_maps, rows);

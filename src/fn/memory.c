@@ -1,17 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Reading memory: strings, buffers, symbols. */
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/provider.h"
+#include "base/num.h"
+#include "out/value.h"
+#include "lang/provider.h"
 
 static u32 read_str_helper(enum addr_space as)
 {
 	switch (as) {
-	case AS_USER: return HELPER_probe_read_user_str;
-	case AS_NONE: case AS_KERNEL: return HELPER_probe_read_kernel_str;
-	case AS_ANY: return HELPER_probe_read_str;
+	case AS_USER:
+		return HELPER_probe_read_user_str;
+	case AS_NONE:
+	case AS_KERNEL:
+		return HELPER_probe_read_kernel_str;
+	case AS_ANY:
+		return HELPER_probe_read_str;
 	}
 	return HELPER_probe_read_str;
 }
@@ -26,7 +33,8 @@ static void become_text(struct check *k, struct expr *e, const char *text, u32 l
 	e->type = type_string(check_arena(k), len + 1);
 }
 
-/* str($1): the parameter as text, also when it looks like a number. str($1 + 2): the same without its first two bytes, if there are more. */
+/* str($1): the parameter as text, also when it looks like a number. str($1 + 2): the same without its first two bytes, if there
+ * are more. */
 static bool prepare_str(struct check *k, struct expr *call)
 {
 	struct expr *a = call->call.args[0], *param = a, *skip = NULL;
@@ -41,7 +49,7 @@ static bool prepare_str(struct check *k, struct expr *call)
 		return true;
 	text = param->param.index <= k->c->param_cnt ? k->c->params[param->param.index - 1] : NULL;
 	if (!text) {
-		check_expr(k, param); /* says that it was not given */
+		check_expr(k, param); /* reports that it was not given */
 		text = "";
 	}
 	len = strlen(text);
@@ -50,7 +58,8 @@ static bool prepare_str(struct check *k, struct expr *call)
 		if (is_poisoned(skip))
 			return false;
 		if (!expr_is_int(skip)) {
-			check_fail(k, skip, E_ARG_TYPE, "how much of a parameter is left away must be known when the script is compiled");
+			check_fail(k, skip, E_ARG_TYPE,
+				   "the number of characters to skip in a parameter must be known when the script is compiled");
 			return false;
 		}
 		text += MIN(skip->num.value, len);
@@ -71,7 +80,8 @@ static void check_str(struct check *k, struct expr *e)
 		size = a->type->cnt;
 	if (n && expr_is_int(n)) {
 		if ((s64)n->num.value < 0) {
-			check_fail(k, n, E_ARG_TYPE, "str() cannot read a negative number of bytes (%lld given)", (long long)n->num.value);
+			check_fail(k, n, E_ARG_TYPE, "str() cannot read a negative number of bytes (%lld given)",
+				   (long long)n->num.value);
 			e->type = &type_error;
 			return;
 		}
@@ -87,7 +97,7 @@ static void check_str(struct check *k, struct expr *e)
 		return;
 	}
 	e->type = a->type->is_fillable && size == a->type->size ? a->type : type_string(check_arena(k), size);
-	/* What is made of a literal is one: str($1) may stand wherever the text must be known. */
+	/* The result of a literal is a literal: str($1) is allowed wherever a literal is required. */
 	if (a->kind == E_STR && (!n || expr_is_int(n))) {
 		question = check_keep(k, e);
 		become_text(k, e, a->str.s, a->str.len);
@@ -95,19 +105,22 @@ static void check_str(struct check *k, struct expr *e)
 	}
 }
 
-/* The string at p, read to dst by a helper; a failed read counts as empty. With is_marked, a string that fills the room `cap` and goes on behind it shows: its
- * last byte is not NUL. */
-static struct val read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as, bool is_marked)
+/* Reads the string at p to dst by a helper; a failed read counts as empty. With is_marked, a string longer than `cap` can be
+ * recognised: its last byte is not NUL. */
+static struct val read_string(struct lower *l, struct mem dst, u32 cap, struct opnd size, vreg p, enum addr_space as,
+			      bool is_marked)
 {
-	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f), *full = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f);
 	vreg to = lower_addr(l, dst), len = ir_vreg(l->b.f), last;
 	struct val v = { .kind = VAL_MEM, .mem = dst, .len = len };
 	struct mem at = dst;
 
-	/* A record has the length besides, and needs no NUL. With a byte to spare for that of the helper, a string that is too long fills the room. The verifier
-	 * knows that the helper's result is not more than it was given room for. */
+	/* A record has a length field, and needs no NUL. With one spare byte for the helper's NUL, a string that is too long
+	 * fills the space. The verifier knows that the helper's result does not exceed the size that it was given. */
 	if (lower_in_tail(l, dst) && size.is_imm && is_marked) {
-		ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
+		ir_mov_to(&l->b, len,
+			  opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), opnd_imm(cap + 1), opnd_reg(p))));
 		v.len_plus = l->tail_at;
 		ir_alu_to(&l->b, IR_ADD, len, len, opnd_imm((s64)v.len_plus - 1));
 		ir_br(&l->b, C_SLT, len, opnd_imm(v.len_plus), bad, done);
@@ -118,7 +131,7 @@ static struct val read_string(struct lower *l, struct mem dst, u32 cap, struct o
 		ir_place(&l->b, done);
 		return v;
 	}
-	/* How much will be written is not known: the rest must not be what happens to lie there, and a length of 0 writes nothing. */
+	/* The number of bytes to be written is unknown: the rest must not be old data, and a length of 0 writes nothing. */
 	if (!size.is_imm)
 		lower_zero(l, dst, cap);
 	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, read_str_helper(as), opnd_reg(to), size, opnd_reg(p))));
@@ -141,7 +154,8 @@ static struct val read_string(struct lower *l, struct mem dst, u32 cap, struct o
 	return v;
 }
 
-/* How many bytes to read: as many as there is room for, or the length n that is given; one that is only known at run time is clipped. */
+/* How many bytes to read: as many as there is room for, or the length n that is given; one that is only known at run time is
+ * clipped. */
 static struct opnd clip(struct lower *l, struct expr *n, u32 cap)
 {
 	struct ir_block *over, *fits;
@@ -165,7 +179,7 @@ static struct val lower_str(struct lower *l, struct expr *e, const struct mem *d
 {
 	struct expr *a = e->call.args[0], *n = e->call.arg_cnt > 1 ? e->call.args[1] : NULL;
 	u32 cap = e->type->size;
-	/* Who says how much gets that; what only the limit of all strings cut is marked. */
+	/* An explicit length is not marked as truncated; truncation by max_strlen is. */
 	bool is_marked = !n || !expr_is_int(n) || n->num.value > cap;
 	struct mem m;
 	struct val v;
@@ -219,7 +233,7 @@ static void check_buf(struct check *k, struct expr *e)
 		cap = MIN(cap, a->type->size);
 	} else if (expr_is_int(n)) {
 		if (!n->num.value) {
-			check_fail(k, n, E_ARG_TYPE, "buf() of no bytes");
+			check_fail(k, n, E_ARG_TYPE, "buf() needs a length of at least 1 byte");
 			e->type = &type_error;
 			return;
 		}
@@ -243,9 +257,8 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 	} else {
 		struct val v = lower_expr(l, a, NULL);
 
-		/* What is in the memory of the kernel or of a program may go on behind the end of its type, as `char data[1]` does. What is the
-		 * script's own is followed by zeroes, as many as were asked for in the script: behind a string's NUL may be what something
-		 * else left. */
+		/* Memory of the kernel or of a program may continue after the end of its type, as in `char data[1]`. The script's
+		 * own data is followed by zeros, as many as the script asks for: after a string's NUL there may be old data. */
 		src = v.mem;
 		if (src.as == AS_NONE && n && !expr_is_int(n))
 			cap = MIN(cap, a->type->size);
@@ -254,8 +267,8 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 
 			lower_zero(l, clean, MAX(cap, a->type->size));
 			if (a->type->kind == T_STRING)
-				ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, clean)), opnd_imm(a->type->size),
-					   opnd_reg(lower_addr(l, src)));
+				ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, clean)),
+					   opnd_imm(a->type->size), opnd_reg(lower_addr(l, src)));
 			else
 				lower_copy(l, src, clean, a->type->size);
 			src = clean;
@@ -275,26 +288,24 @@ static struct val lower_buf(struct lower *l, struct expr *e, const struct mem *d
 
 static void check_kaddr(struct check *k, struct expr *e)
 {
-	const struct target *t = k->c->target;
 	const char *name = e->call.args[0]->str.s;
-	u64 addr = t->kaddr ? t->kaddr(t->kaddr_self, name) : 0;
+	u64 addr = target_kaddr(k->c->target, name);
 
 	if (!addr) {
 		check_fail(k, e, E_UNKNOWN_SYMBOL, "Failed to resolve kernel symbol: %s", name);
 		diag_hint(k->c->diag, "/proc/kallsyms lists the symbols; without privileges it hides their addresses");
 		return;
 	}
+	k->c->is_of_boot = true;
 	expr_become_int(e, addr, false);
 	e->type = &type_u64;
 }
 
-/* percpu_kaddr: each CPU has its copy of the variable, so far from the symbol as the kernel's table says. */
+/* percpu_kaddr: each CPU has its copy of the variable, at an offset from the symbol that the kernel's table holds. */
 
 static u64 kernel_symbol(const struct check *k, const char *name)
 {
-	const struct target *t = k->c->target;
-
-	return t->kaddr ? t->kaddr(t->kaddr_self, name) : 0;
+	return target_kaddr(k->c->target, name);
 }
 
 struct percpu_var {
@@ -303,24 +314,27 @@ struct percpu_var {
 
 static void check_percpu_kaddr(struct check *k, struct expr *e)
 {
-	struct type_source *src = k->c->target->types;
+	struct type_source *src = target_types(k->c->target);
 	const char *name = e->call.args[0]->str.s;
 	const struct type *t = src && src->percpu_var ? src->percpu_var(src, name) : NULL;
 	struct percpu_var *v = arena_new(check_arena(k), struct percpu_var);
 
 	if (!t) {
 		check_fail(k, e->call.args[0], E_UNKNOWN_SYMBOL, "Could not resolve variable \"%s\" from BTF", name);
-		diag_hint(k->c->diag, "it must be a variable that the kernel has for each CPU, such as runqueues");
+		diag_hint(k->c->diag, "it must be a per-CPU variable of the kernel, such as runqueues");
 		e->type = &type_error;
 		return;
 	}
 	e->type = type_pointer(check_arena(k), t, AS_KERNEL);
 	e->call.note = v;
+	k->c->is_of_boot = true;
 	v->symbol = kernel_symbol(k, name);
 	v->offsets = kernel_symbol(k, "__per_cpu_offset");
 	if ((!v->symbol || !v->offsets) && !k->c->target->is_check) {
-		check_fail(k, e, E_KERNEL_FEATURE, "the kernel does not tell the address of %s", v->offsets ? name : "__per_cpu_offset");
-		diag_hint(k->c->diag, "it needs CONFIG_KALLSYMS_ALL, and root to see addresses in /proc/kallsyms");
+		check_fail(k, e, E_KERNEL_FEATURE, "the address of the kernel symbol %s is not available",
+			   v->offsets ? name : "__per_cpu_offset");
+		diag_hint(k->c->diag,
+			  "it needs a kernel with CONFIG_KALLSYMS_ALL, and root, who sees addresses in /proc/kallsyms");
 	}
 }
 
@@ -332,7 +346,7 @@ static struct val lower_percpu_kaddr(struct lower *l, struct expr *e, const stru
 	struct mem slot = lower_temp(l, 8, 8);
 	vreg cpu = is_given ? lower_reg(l, e->call.args[1]) : lower_cpu(l), d = ir_vreg(l->b.f), at;
 
-	ir_mov_to(&l->b, d, opnd_imm(0)); /* of a CPU that there cannot be */
+	ir_mov_to(&l->b, d, opnd_imm(0)); /* for an impossible CPU */
 	if (is_given) {
 		ir_br(&l->b, C_ULT, cpu, opnd_imm(l->c->target->ncpus), have, done);
 		ir_place(&l->b, have);
@@ -430,17 +444,44 @@ static struct val lower_bswap(struct lower *l, struct expr *e, const struct mem 
 	return val_reg(e->type->size == 1 ? v : ir_ext(&l->b, IR_BSWAP, v, e->type->size));
 }
 
+static void text_ksym(const struct show *w, const struct type *t, const u8 *data)
+{
+	u64 addr = value_load(t, data);
+
+	if (!w->n->ksym || !w->n->ksym(w->n->self, addr, w->out))
+		num_put_addr(w->out, addr);
+}
+
+static const struct opaque ksym = {
+	/* u64 address */
+	.name = "ksym_t", .type = &type_ksym, .flags = OPAQUE_SCALAR | OPAQUE_TO_INT, .order = ORDER_NUMBER, .text = text_ksym,
+};
+const struct type type_ksym = OPAQUE_TYPE(ksym, 8, 8);
+
 static const struct fn rows[] = {
-	{ "str", "(ptr|int|str addr, ?int len) string", "reads a string at an address, at most len bytes with its NUL; str($1) is a parameter as text", "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", FN_SITE, check_str, lower_str, .prepare = prepare_str },
-	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left away for an array", "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
-	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0, check_kaddr, lower_nothing },
-	{ "percpu_kaddr", "(strlit name, ?int cpu) pointer", "address of a variable that the kernel has for each CPU: of the current one, or the given; 0 if there is no such CPU", "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr },
-	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address", "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },
-	{ "kptr", "(int|ptr addr) pointer", "the same address, in the kernel's memory", "begin { @ = kptr(1) }", 0, check_kptr, lower_same },
-	{ "uptr", "(int|ptr addr) pointer", "the same address, in the program's memory", "begin { @ = uptr(1) }", 0, check_uptr, lower_same },
-	{ "strncmp", "(str a, str b, lit n) uint64", "0 if the first n bytes of two strings are equal", "begin { if (strncmp(comm, \"so\", 2) == 0) { print(1) } }", 0, check_strncmp, lower_strncmp },
-	{ "is_err", "(int|ptr p) bool", "true if a pointer of the kernel is an error number, -4095 to -1", "kretprobe:vfs_read { if (is_err(retval)) { print(retval) } }", 0, NULL, lower_is_err },
-	{ "bswap", "(int n) uint", "reverses the bytes of an integer", "begin { @ = bswap((uint16)80) }", 0, check_bswap, lower_bswap },
+	{ "str", "(ptr|int|str addr, ?int len) string",
+	  "reads a string at an address, at most len bytes including its NUL; str($1) is a parameter as text",
+	  "tracepoint:syscalls:sys_enter_openat { print(str(args.filename)) }", FN_SITE, check_str, lower_str,
+	  .prepare = prepare_str },
+	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left out for an array",
+	  "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
+	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0,
+	  check_kaddr, lower_nothing },
+	{ "percpu_kaddr", "(strlit name, ?int cpu) pointer",
+	  "address of a per-CPU variable of the kernel: for the current CPU, or the given one; 0 if there is no such CPU",
+	  "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr },
+	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address",
+	  "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },
+	{ "kptr", "(int|ptr addr) pointer", "the same address, marked as kernel memory", "begin { @ = kptr(1) }", 0, check_kptr,
+	  lower_same },
+	{ "uptr", "(int|ptr addr) pointer", "the same address, marked as user memory", "begin { @ = uptr(1) }", 0, check_uptr,
+	  lower_same },
+	{ "strncmp", "(str a, str b, lit n) uint64", "0 if the first n bytes of two strings are equal",
+	  "begin { if (strncmp(comm, \"so\", 2) == 0) { print(1) } }", 0, check_strncmp, lower_strncmp },
+	{ "is_err", "(int|ptr p) bool", "true if a kernel pointer is an error number (-4095 to -1)",
+	  "kretprobe:vfs_read { if (is_err(retval)) { print(retval) } }", 0, NULL, lower_is_err },
+	{ "bswap", "(int n) uint", "reverses the bytes of an integer", "begin { @ = bswap((uint16)80) }", 0, check_bswap,
+	  lower_bswap },
 };
 
-FN_FAMILY(fn_memory, rows);
+FN_FAMILY_OF(fn_memory, rows, &ksym);

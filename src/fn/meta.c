@@ -1,4 +1,5 @@
-/* Questions about types, answered when the script is compiled. With if and fail() they let a script say what it can work with. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Queries about types, evaluated at compile time. With if and fail() a script can check its own requirements. */
 #include "fn/family.h"
 #include "ir/lower.h"
 #include "lang/check.h"
@@ -8,7 +9,7 @@ static struct val never_lowered(struct lower *l, struct expr *e, const struct me
 	BUG("%s() is a constant", e->call.name);
 }
 
-/* The call becomes its answer. Types grow until the last round, so that it is asked again in each. */
+/* The call is replaced by its result. Types grow until the last pass, so it is evaluated again in each. */
 static void answer(struct check *k, struct expr *e, bool is)
 {
 	struct expr *question = check_keep(k, e);
@@ -73,7 +74,8 @@ static void check_assert_str(struct check *k, struct expr *e)
 
 	e->type = &type_none;
 	if (k->is_last && !k->dead && kind != T_STRING && kind != T_ARRAY && kind != T_POINTER)
-		check_fail(k, e, E_ARG_TYPE, "this must be a string, an array or a pointer (%s provided)", type_str(check_arena(k), a->type));
+		check_fail(k, e, E_ARG_TYPE, "this must be a string, an array or a pointer (%s provided)",
+			   type_str(check_arena(k), a->type));
 }
 
 static struct val lower_to_nothing(struct lower *l, struct expr *e, const struct mem *dst)
@@ -89,12 +91,12 @@ static void check_default_str_length(struct check *k, struct expr *e)
 
 static void check_kfunc_exist(struct check *k, struct expr *e)
 {
-	struct type_source *src = k->c->target->types;
+	struct type_source *src = target_types(k->c->target);
 
 	answer(k, e, src && src->func_id && src->func_id(src, e->call.args[0]->str.s));
 }
 
-/* There is no way to call one from a script, so what asks before it does goes its other way. */
+/* A script cannot call one, so a script that checks this takes its other branch. */
 static void check_kfunc_allowed(struct check *k, struct expr *e)
 {
 	answer(k, e, false);
@@ -159,7 +161,8 @@ static struct type_ref *pointer_ref(struct check *k, struct type_ref ref, struct
 static void check_container_of(struct check *k, struct expr *e)
 {
 	struct expr *p = e->call.args[0], *type = e->call.args[1], *member = e->call.args[2];
-	struct expr *bytes = expr_at(k, E_CAST, p->span), *off = expr_at(k, E_OFFSETOF, e->span), *moved = expr_at(k, E_BINARY, e->span);
+	struct expr *bytes = expr_at(k, E_CAST, p->span), *off = expr_at(k, E_OFFSETOF, e->span),
+		    *moved = expr_at(k, E_BINARY, e->span);
 	struct span at = e->span;
 
 	for (const struct expr *m = member; m; m = m->kind == E_FIELD ? m->field.base : NULL)
@@ -180,19 +183,36 @@ static void check_container_of(struct check *k, struct expr *e)
 }
 
 static const struct fn rows[] = {
-	{ "container_of", "(ptr|int member_pointer, type T, path member) pointer", "the struct that a member is in, of which there is only a pointer to the member", "struct node { struct node *next; }; struct job { u64 id; struct node list; }; begin { $j = container_of((struct node *)0, typeof(struct job), list); print($j) }", 0, check_container_of, never_lowered },
-	{ "is_array", "(any value) bool", "true if the value is an array", "begin { print(is_array(pton(\"::1\"))) }", 0, check_is_array, never_lowered },
-	{ "is_integer", "(any value) bool", "true if the value is an integer", "begin { print(is_integer(pid)) }", 0, check_is_integer, never_lowered },
-	{ "is_unsigned_integer", "(any value) bool", "true if the value is an unsigned integer", "begin { print(is_unsigned_integer(pid)) }", 0, check_is_unsigned, never_lowered },
-	{ "is_literal", "(any value) bool", "true if the value is a number or a text in the script itself", "begin { print(is_literal(5)) }", 0, check_is_literal, never_lowered },
-	{ "is_ptr", "(any value) bool", "true if the value is a pointer", "begin { print(is_ptr(curtask)) }", 0, check_is_ptr, never_lowered },
-	{ "is_scalar", "(map m) bool", "true if the map has no keys", "begin { @a[1] = 2; print(is_scalar(@a)) }", 0, check_is_scalar, never_lowered },
-	{ "assert_str", "(any value) none", "refuses to compile unless the value is a string, or an array or pointer that can be read as one", "begin { assert_str(comm) }", 0, check_assert_str, lower_to_nothing },
-	{ "default_str_length", "() uint64", "bytes that str() reads at most: max_strlen", "begin { print(default_str_length()) }", 0, check_default_str_length, never_lowered },
-	{ "kfunc_exist", "(strlit name) bool", "true if the kernel has a function of this name, by its types", "begin { print(kfunc_exist(\"bpf_task_from_pid\")) }", 0, check_kfunc_exist, never_lowered },
-	{ "kfunc_allowed", "(strlit name) bool", "true if the probe can call this function of the kernel: false, as scripts cannot call them", "begin { print(kfunc_allowed(\"bpf_task_from_pid\")) }", 0, check_kfunc_allowed, never_lowered },
-	{ "config", "() record", "the configuration variables, by name", "begin { print(config.max_strlen) }", FN_WORD, check_config, never_lowered },
-	{ "is_str", "(any value) bool", "true if the value is a string", "begin { print(is_str(comm)) }", 0, check_is_str, never_lowered },
+	{ "container_of", "(ptr|int member_pointer, type T, path member) pointer",
+	  "the struct that contains a member, found from a pointer to that member",
+	  "struct node { struct node *next; }; struct job { u64 id; struct node list; }; begin { $j = container_of((struct node *)0, typeof(struct job), list); print($j) }",
+	  0, check_container_of, never_lowered },
+	{ "is_array", "(any value) bool", "true if the value is an array", "begin { print(is_array(pton(\"::1\"))) }", 0,
+	  check_is_array, never_lowered },
+	{ "is_integer", "(any value) bool", "true if the value is an integer", "begin { print(is_integer(pid)) }", 0,
+	  check_is_integer, never_lowered },
+	{ "is_unsigned_integer", "(any value) bool", "true if the value is an unsigned integer",
+	  "begin { print(is_unsigned_integer(pid)) }", 0, check_is_unsigned, never_lowered },
+	{ "is_literal", "(any value) bool", "true if the value is a literal number or string of the script",
+	  "begin { print(is_literal(5)) }", 0, check_is_literal, never_lowered },
+	{ "is_ptr", "(any value) bool", "true if the value is a pointer", "begin { print(is_ptr(curtask)) }", 0, check_is_ptr,
+	  never_lowered },
+	{ "is_scalar", "(map m) bool", "true if the map has no keys", "begin { @a[1] = 2; print(is_scalar(@a)) }", 0,
+	  check_is_scalar, never_lowered },
+	{ "assert_str", "(any value) none",
+	  "stops the compilation with an error unless the value is a string, or an array or pointer that can be read as one",
+	  "begin { assert_str(comm) }", 0, check_assert_str, lower_to_nothing },
+	{ "default_str_length", "() uint64", "the most bytes that str() reads: max_strlen",
+	  "begin { print(default_str_length()) }", 0, check_default_str_length, never_lowered },
+	{ "kfunc_exist", "(strlit name) bool", "true if the kernel's BTF has a function of this name",
+	  "begin { print(kfunc_exist(\"bpf_task_from_pid\")) }", 0, check_kfunc_exist, never_lowered },
+	{ "kfunc_allowed", "(strlit name) bool",
+	  "true if the probe can call this kernel function; always false, because scripts cannot call kernel functions",
+	  "begin { print(kfunc_allowed(\"bpf_task_from_pid\")) }", 0, check_kfunc_allowed, never_lowered },
+	{ "config", "() record", "the configuration variables, by name", "begin { print(config.max_strlen) }", FN_WORD,
+	  check_config, never_lowered },
+	{ "is_str", "(any value) bool", "true if the value is a string", "begin { print(is_str(comm)) }", 0, check_is_str,
+	  never_lowered },
 };
 
 FN_FAMILY(fn_meta, rows);

@@ -1,10 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Network addresses. They travel as bytes, and become text when they are shown. */
 #include <arpa/inet.h>
 
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
 #include "lang/check.h"
+#include "types/naming.h"
+
+static const struct type type_inet, type_mac;
 
 /* Bytes of an argument that is an array or a string (as arrays of char are); 0: it is none. */
 static u32 array_size(const struct type *t)
@@ -28,11 +32,14 @@ static void check_ntop(struct check *k, struct expr *e)
 	if (!is_int && array_size(a->type) != 4 && array_size(a->type) != 16) {
 		const struct type *t = a->type;
 
-		check_fail(k, a, E_ARG_TYPE, "ntop() takes an integer, or an array of 4 or 16 bytes (%s provided)", type_str(check_arena(k), t));
+		check_fail(k, a, E_ARG_TYPE, "ntop() takes an integer, or an array of 4 or 16 bytes (%s provided)",
+			   type_str(check_arena(k), t));
 		if (t->kind == T_POINTER)
 			diag_hint(k->c->diag, "read what it points to: *(uint8[16] *)…, or a field of a struct");
 		else if (t->kind == T_STRUCT)
-			diag_hint(k->c->diag, "the address is a field of it: .in6_u.u6_addr8 of a struct in6_addr, .s_addr of a struct in_addr");
+			diag_hint(
+				k->c->diag,
+				"the address is a field of it: .in6_u.u6_addr8 of a struct in6_addr, .s_addr of a struct in_addr");
 		e->type = &type_error;
 	}
 }
@@ -97,7 +104,8 @@ static void check_macaddr(struct check *k, struct expr *e)
 
 	e->type = &type_mac;
 	if (!type_is_scalar(t) && array_size(t) < 6) {
-		check_fail(k, e->call.args[0], E_ARG_TYPE, "macaddr() needs 6 bytes; %s has %u", type_str(check_arena(k), t), array_size(t));
+		check_fail(k, e->call.args[0], E_ARG_TYPE, "macaddr() needs 6 bytes; %s has %u", type_str(check_arena(k), t),
+			   array_size(t));
 		e->type = &type_error;
 	}
 }
@@ -115,10 +123,44 @@ static struct val lower_macaddr(struct lower *l, struct expr *e, const struct me
 	return val_mem(m);
 }
 
+static void text_inet(const struct show *w, const struct type *t, const u8 *data)
+{
+	char text[INET6_ADDRSTRLEN];
+	u32 family;
+
+	memcpy(&family, data, 4);
+	/* inet_ntop() refuses what is neither of the two */
+	sbuf_puts(w->out, inet_ntop((int)family, data + 4, text, sizeof(text)) ? text : "(?)");
+}
+
+static void text_mac(const struct show *w, const struct type *t, const u8 *data)
+{
+	sbuf_printf(w->out, "%02X:%02X:%02X:%02X:%02X:%02X", data[0], data[1], data[2], data[3], data[4], data[5]);
+}
+
+/* u32 address family, 16 bytes, the first 4 of them for IPv4. (A size that is written behind it is not needed: it has room for
+ * both.) */
+static const struct opaque inet = {
+	.name = "inet",
+	.word = "inet",
+	.type = &type_inet,
+	.flags = OPAQUE_EQUAL | OPAQUE_SIZED | OPAQUE_OWN,
+	.text = text_inet,
+};
+static const struct opaque mac = {
+	/* 6 bytes */
+	.name = "mac", .word = "macaddr_t", .type = &type_mac, .flags = OPAQUE_EQUAL | OPAQUE_OWN, .text = text_mac,
+};
+static const struct type type_inet = OPAQUE_TYPE(inet, 20, 4), type_mac = OPAQUE_TYPE(mac, 6, 1);
+
 static const struct fn rows[] = {
-	{ "ntop", "(any family_or_addr, ?any addr) inet", "an IPv4 or IPv6 address as text: of an integer in network order, or of 4 or 16 bytes; the address family may come first", "begin { print(ntop(0x0100007f)) }", 0, check_ntop, lower_ntop },
-	{ "pton", "(strlit addr) uint8[]", "the bytes of an IPv4 or IPv6 address, in network order", "begin { print(ntop(pton(\"::1\"))) }", 0, check_pton, lower_pton },
-	{ "macaddr", "(ptr|int|str addr) mac", "an Ethernet address as text, of an array or at an address", "begin { print(macaddr(\"abcdef\")) }", 0, check_macaddr, lower_macaddr },
+	{ "ntop", "(any family_or_addr, ?any addr) inet",
+	  "an IPv4 or IPv6 address as text, from an integer in network order or from 4 or 16 bytes; the address family may come first",
+	  "begin { print(ntop(0x0100007f)) }", 0, check_ntop, lower_ntop },
+	{ "pton", "(strlit addr) uint8[]", "the bytes of an IPv4 or IPv6 address, in network order",
+	  "begin { print(ntop(pton(\"::1\"))) }", 0, check_pton, lower_pton },
+	{ "macaddr", "(ptr|int|str addr) mac", "an Ethernet address as text, from an array or from memory at an address",
+	  "begin { print(macaddr(\"abcdef\")) }", 0, check_macaddr, lower_macaddr },
 };
 
-FN_FAMILY(fn_net, rows);
+FN_FAMILY_OF(fn_net, rows, &inet, &mac);

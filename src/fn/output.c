@@ -1,16 +1,20 @@
-/* Output: what user space prints when the record arrives. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Output: functions whose records user space prints. */
 #include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "bpf/image.h"
+#include "base/escape.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/provider.h"
-#include "lang/fmt.h"
+#include "lang/provider.h"
+#include "image/fmt.h"
+#include "out/value.h"
+#include "run/command.h"
+#include "run/readfile.h"
 #include "run/session.h"
 
 /* printf: the format is parsed once, here; record and event share the result. */
@@ -46,9 +50,10 @@ void printf_check(struct check *k, struct expr *e)
 			goto bad;
 		}
 		if (!fmt_accepts(p->conv, a->type)) {
-			check_fail(k, a, E_FORMAT, "%s: unsupported format specifier for type '%s': %.*s", e->call.name, type_str(check_arena(k), a->type),
-				   (int)p->len, p->text);
-			diag_hint(k->c->diag, a->type->kind == T_BUFFER ? "buffers are shown by %%r" : "%%s shows a value of any type");
+			check_fail(k, a, E_FORMAT, "%s: unsupported format specifier for type '%s': %.*s", e->call.name,
+				   type_str(check_arena(k), a->type), (int)p->len, p->text);
+			diag_hint(k->c->diag,
+				  a->type->kind == T_BUFFER ? "buffers are shown by %%r" : "%%s shows a value of any type");
 			goto bad;
 		}
 	}
@@ -67,21 +72,33 @@ struct val printf_lower(struct lower *l, struct expr *e, const struct mem *dst)
 	return val_none();
 }
 
-/* In a pinned iterator: the kernel's own printf, into the file that somebody reads. */
+/* In a pinned iterator: the kernel's own printf, into the iterator's file. */
 
 #define SEQ_ARG_MAX 12
 
 static const char *seq_conv(const struct fmt_piece *p)
 {
 	switch (p->conv) {
-	case FMT_D: return p->size == 8 ? "lld" : "d";
-	case FMT_U: return p->size == 8 ? "llu" : "u";
-	case FMT_X: return p->size == 8 ? "llx" : "x";
-	case FMT_XX: return p->size == 8 ? "llX" : "X";
-	case FMT_C: return "c";
-	case FMT_S: return "s";
-	case FMT_P: return "llx";
-	case FMT_O: case FMT_R: case FMT_RX: case FMT_RH: case FMT_GR: break;
+	case FMT_D:
+		return p->size == 8 ? "lld" : "d";
+	case FMT_U:
+		return p->size == 8 ? "llu" : "u";
+	case FMT_X:
+		return p->size == 8 ? "llx" : "x";
+	case FMT_XX:
+		return p->size == 8 ? "llX" : "X";
+	case FMT_C:
+		return "c";
+	case FMT_S:
+		return "s";
+	case FMT_P:
+		return "llx";
+	case FMT_O:
+	case FMT_R:
+	case FMT_RX:
+	case FMT_RH:
+	case FMT_GR:
+		break;
 	}
 	return NULL;
 }
@@ -92,16 +109,19 @@ static void check_seq_printf(struct check *k, struct expr *e)
 	u32 n = 1;
 
 	if (f->arg_cnt > SEQ_ARG_MAX)
-		check_fail(k, e, E_ARG_COUNT, "printf() in a pinned iterator takes up to %u values (%u provided)", SEQ_ARG_MAX, f->arg_cnt);
+		check_fail(k, e, E_ARG_COUNT, "printf() in a pinned iterator takes up to %u values (%u provided)", SEQ_ARG_MAX,
+			   f->arg_cnt);
 	for (u32 i = 0; i < f->cnt && !is_poisoned(e); i++) {
 		const struct fmt_piece *p = &f->pieces[i];
 		struct expr *a = p->is_text ? NULL : e->call.args[n++];
 
-		if (!a || (seq_conv(p) && !p->has_prec && (p->conv == FMT_S ? a->type->kind == T_STRING : type_is_scalar(a->type))))
+		if (!a ||
+		    (seq_conv(p) && !p->has_prec && (p->conv == FMT_S ? a->type->kind == T_STRING : type_is_scalar(a->type))))
 			continue;
-		check_fail(k, a, E_FORMAT, "in a pinned iterator the kernel formats, and it cannot do this: %.*s of %s", (int)p->len, p->text,
-			   type_str(check_arena(k), a->type));
-		diag_hint(k->c->diag, "it has %%d, %%u, %%x, %%c, %%p for numbers, and %%s for strings");
+		check_fail(k, a, E_FORMAT,
+			   "in a pinned iterator the kernel formats the text, and it does not support %.*s for %s", (int)p->len,
+			   p->text, type_str(check_arena(k), a->type));
+		diag_hint(k->c->diag, "it supports %%d, %%u, %%x, %%c, %%p for numbers, and %%s for strings");
 		e->type = &type_error;
 	}
 }
@@ -125,8 +145,8 @@ static const char *seq_format(struct arena *a, const struct fmt *f)
 			sbuf_printf(&b, p->text[k] == '%' ? "%%%%" : "%c", p->text[k]);
 		if (p->is_text)
 			continue;
-		sbuf_printf(&b, "%s%%%s%s%s%s", p->conv == FMT_P ? "0x" : "", p->minus ? "-" : "", p->plus ? "+" : "", p->hash ? "#" : "",
-			    p->zero ? "0" : "");
+		sbuf_printf(&b, "%s%%%s%s%s%s", p->conv == FMT_P ? "0x" : "", p->minus ? "-" : "", p->plus ? "+" : "",
+			    p->hash ? "#" : "", p->zero ? "0" : "");
 		if (p->width)
 			sbuf_printf(&b, "%u", p->width);
 		sbuf_puts(&b, seq_conv(p));
@@ -186,8 +206,9 @@ static void check_print(struct check *k, struct expr *e)
 		return;
 	}
 	if (is_map && k->loops && k->is_last) {
-		diag_warn(k->c->diag, e->span, W_LATE, "%s is shown as it is when it is printed, which is after the loop", a->map.name);
-		diag_hint(k->c->diag, "printf() shows a value as it is now");
+		diag_warn(k->c->diag, e->span, W_LATE, "print() runs after the loop, and shows the values that %s has then",
+			  a->map.name);
+		diag_hint(k->c->diag, "printf() shows the current value");
 	}
 	if (!is_map && a->kind == E_MAP && type_is_agg(a->type) && e->call.arg_cnt > 1) {
 		check_fail(k, e->call.args[1], E_ARG_COUNT, "top and div are for whole maps: print(@m, top, div)");
@@ -198,7 +219,8 @@ static void check_print(struct check *k, struct expr *e)
 	}
 }
 
-/* The key of an aggregation that user space reads, laid out for the map: the value of a call of our own, so that it can be a record's field. */
+/* The key of an aggregation that user space reads, in the map's layout. It is the value of an internal call, so that it can be a
+ * field of a record. */
 static struct val lower_print_key(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *map = e->call.args[0];
@@ -227,7 +249,7 @@ static void print_by_key(struct lower *l, struct expr *e, struct rec *r)
 	field->call.fn = &print_key_row;
 	field->call.arg_cnt = 1;
 	field->type = m->key;
-	r->map = m;
+	r->map = m->index + 1;
 	/* A long key makes the record one of variable size, which only the data ring takes. */
 	r->is_ctrl = m->key->size <= 64;
 	lower_emit(l, r, &field, 1);
@@ -239,7 +261,7 @@ static struct val lower_print(struct lower *l, struct expr *e, const struct mem 
 	struct rec *r = lower_rec_new(l, e);
 
 	if (a->kind == E_MAP && !a->map.key) {
-		r->map = a->map.map;
+		r->map = a->map.map->index + 1;
 		for (u32 i = 1; i < e->call.arg_cnt; i++)
 			r->num[i - 1] = e->call.args[i]->num.value;
 		lower_emit(l, r, NULL, 0);
@@ -258,11 +280,11 @@ static void event_print(struct session *s, const struct rec *rec, const u8 *data
 
 	if (rec->map && rec->field_cnt) {
 		if (session_field_whole(s, rec, data, len, 0, &key))
-			session_print_key(s, rec->map, key);
+			session_print_key(s, image_rec_map(s->image, rec), key);
 		else
 			s->bad_records++;
 	} else if (rec->map)
-		session_print_map(s, rec->map, rec->num[0], rec->num[1]);
+		session_print_map(s, image_rec_map(s->image, rec), rec->num[0], rec->num[1]);
 	else
 		session_print_value(s, rec, data, len, 0);
 }
@@ -271,9 +293,13 @@ static void event_print(struct session *s, const struct rec *rec, const u8 *data
 
 static void report(struct session *s, const struct rec *rec, const u8 *data, u32 len, const char *kind)
 {
+	bool escapes = s->out.naming.escapes;
+
 	sbuf_reset(&s->text);
+	s->out.naming.escapes = s->out.err_is_terminal && s->out.sink == sink_find("text");
 	session_format(s, rec, data, len, &s->text);
-	s->out.sink->report(&s->out, kind, rec->span, s->c->diag, sbuf_str(&s->text));
+	s->out.naming.escapes = escapes;
+	s->out.sink->report(&s->out, kind, rec->span, s->diag, sbuf_str(&s->text));
 }
 
 static void event_errorf(struct session *s, const struct rec *rec, const u8 *data, u32 len)
@@ -315,11 +341,11 @@ static void event_assert(struct session *s, const struct rec *rec, const u8 *dat
 {
 	sbuf_reset(&s->text);
 	sbuf_printf(&s->text, "assert failed: %s", rec->text);
-	s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&s->text));
+	s->out.sink->report(&s->out, "errorf", rec->span, s->diag, sbuf_str(&s->text));
 	session_exit(s, 1);
 }
 
-/* static_assert, fail: messages of the compiler, unless they stand in a branch that is never taken. */
+/* static_assert, fail: errors at compile time, unless they are in a branch that is never taken. */
 
 static void check_static_assert(struct check *k, struct expr *e)
 {
@@ -357,9 +383,13 @@ static void check_fail_row(struct check *k, struct expr *e)
 		} else if (a->kind == E_STR) {
 			sbuf_puts(&text, a->str.s);
 		} else if (expr_is_int(a)) {
-			sbuf_printf(&text, p->conv == FMT_X ? "%llx" : p->conv == FMT_XX ? "%llX" : "%lld", (long long)a->num.value);
+			sbuf_printf(&text,
+				    p->conv == FMT_X          ? "%llx" :
+					    p->conv == FMT_XX ? "%llX" :
+								"%lld",
+				    (long long)a->num.value);
 		} else {
-			check_fail(k, a, E_ARG_TYPE, "fail() is a message of the compiler: it shows literals only");
+			check_fail(k, a, E_ARG_TYPE, "fail() runs when the script is compiled: its arguments must be literals");
 			e->type = &type_error;
 			goto out;
 		}
@@ -395,10 +425,11 @@ static void check_debugf(struct check *k, struct expr *e)
 
 		if (!a)
 			continue;
-		if (p->conv == FMT_S ? a->type->kind != T_STRING : p->conv != FMT_D && p->conv != FMT_U && p->conv != FMT_X && p->conv != FMT_P) {
-			check_fail(k, a, E_FORMAT, "debugf: the kernel does not format this: %.*s of %s", (int)p->len, p->text,
+		if (p->conv == FMT_S ? a->type->kind != T_STRING :
+				       p->conv != FMT_D && p->conv != FMT_U && p->conv != FMT_X && p->conv != FMT_P) {
+			check_fail(k, a, E_FORMAT, "debugf: the kernel does not support %.*s for %s", (int)p->len, p->text,
 				   type_str(check_arena(k), a->type));
-			diag_hint(k->c->diag, "it has %%d, %%u, %%x, %%p, and %%s for strings");
+			diag_hint(k->c->diag, "it supports %%d, %%u, %%x, %%p, and %%s for strings");
 			e->type = &type_error;
 			return;
 		}
@@ -424,36 +455,33 @@ static struct val lower_debugf(struct lower *l, struct expr *e, const struct mem
 
 /* cat: the start of a file. */
 
+static void cat(struct session *s, const struct rec *rec, const char *path)
+{
+	struct sbuf all = {}, message = {};
+	char *visible;
+	const char *why;
+	bool is_open;
+
+	why = read_some(path, s->image->config.max_cat_bytes, &all, &is_open);
+	if (!why) {
+		if (s->out.naming.escapes)
+			escape_from(&all, 0, true);
+		s->out.sink->text(&s->out, "cat", sbuf_str(&all), all.len);
+	} else {
+		visible = s->out.err_is_terminal ? escape_text(path) : xstrdup(path);
+		sbuf_printf(&message, "failed to %s file '%s' (%s)", is_open ? "read" : "open", visible, why);
+		s->out.sink->report(&s->out, "errorf", rec->span, s->diag, sbuf_str(&message));
+		free(visible);
+	}
+	sbuf_release(&message);
+	sbuf_release(&all);
+}
+
 static void event_cat(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	u64 left = s->c->config.max_cat_bytes;
-	char chunk[4096];
-	ssize_t n = 0;
-	int fd;
-
 	sbuf_reset(&s->text);
-	session_format(s, rec, data, len, &s->text);
-	fd = open(sbuf_str(&s->text), O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		struct sbuf all = {};
-
-		while (left && (n = read(fd, chunk, MIN(left, sizeof(chunk)))) > 0) {
-			sbuf_add(&all, chunk, n);
-			left -= n;
-		}
-		if (n >= 0)
-			s->out.sink->text(&s->out, "cat", sbuf_str(&all), all.len);
-		sbuf_release(&all);
-	}
-	if (fd < 0 || n < 0) {
-		struct sbuf why = {};
-
-		sbuf_printf(&why, "failed to %s file '%s' (%s)", fd < 0 ? "open" : "read", sbuf_str(&s->text), strerror(errno));
-		s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&why));
-		sbuf_release(&why);
-	}
-	if (fd >= 0)
-		close(fd);
+	session_format_raw(s, rec, data, len, &s->text);
+	command_after(s, rec, sbuf_str(&s->text), cat); /* system() may have made the file */
 }
 
 /* time: the wall clock when the event is handled. */
@@ -484,18 +512,85 @@ static void event_time(struct session *s, const struct rec *rec, const u8 *data,
 	s->out.sink->text(&s->out, "time", text, n);
 }
 
+/* A timestamp is a u64 of nanoseconds. type.name is the format, type.cnt the clock. */
+enum stamp_clock { STAMP_BOOT, STAMP_TAI };
+
+/* strftime(3), with %f for microseconds, %l for milliseconds and %k for nanoseconds. */
+static void text_timestamp(const struct show *w, const struct type *t, const u8 *data)
+{
+	s64 ns = (s64)value_load(t, data) + (t->cnt == STAMP_TAI ? -w->n->tai_ahead_ns : w->n->boot_to_real_ns),
+	    sec = ns / 1000000000, frac = ns % 1000000000;
+	char own[256], text[1024], *at = own, *end = own + sizeof(own) - 16;
+	const char *fmt = t->name ? t->name : "";
+	static bool zone_is_read;
+	struct tm tm;
+	time_t when;
+	size_t n;
+
+	if (frac < 0) {
+		frac += 1000000000;
+		sec--;
+	}
+	if (!zone_is_read) {
+		tzset(); /* localtime_r() may do without */
+		zone_is_read = true;
+	}
+	when = sec;
+	if (!localtime_r(&when, &tm))
+		goto fail;
+	for (; *fmt && at < end; fmt++) {
+		if (fmt[0] == '%' && fmt[1]) {
+			fmt++;
+			if (*fmt == 'f')
+				at += snprintf(at, 16, "%06u", (u32)(frac / 1000));
+			else if (*fmt == 'l')
+				at += snprintf(at, 16, "%03u", (u32)(frac / 1000000));
+			else if (*fmt == 'k')
+				at += snprintf(at, 16, "%09u", (u32)frac);
+			else
+				*at++ = '%', *at++ = *fmt;
+		} else {
+			*at++ = *fmt;
+		}
+	}
+	if (*fmt)
+		goto fail;
+	/* A space in front: the result of an empty text and of a failure would be the same otherwise. */
+	memmove(own + 1, own, at - own);
+	own[0] = ' ';
+	at[1] = 0;
+	n = strftime(text, sizeof(text), own, &tm);
+	if (!n)
+		goto fail;
+	sbuf_add(w->out, text + 1, n - 1);
+	return;
+fail:
+	sbuf_puts(w->out, "(?)");
+}
+
+static const struct type type_timestamp;
+static const struct opaque timestamp = {
+	.name = "timestamp",
+	.word = "timestamp",
+	.type = &type_timestamp,
+	.flags = OPAQUE_SCALAR | OPAQUE_PARAM | OPAQUE_OWN,
+	.order = ORDER_NUMBER,
+	.text = text_timestamp,
+};
+static const struct type type_timestamp = OPAQUE_TYPE(timestamp, 8, 8);
+
 static void check_strftime(struct check *k, struct expr *e)
 {
 	enum nsecs_clock clock = nsecs_clock(e->call.args[1]);
 
 	if (clock == NSECS_MONOTONIC) {
-		check_fail(k, e->call.args[1], E_ARG_TYPE, "strftime() cannot tell the time of day from the monotonic clock");
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "strftime() cannot convert the monotonic clock to the time of day");
 		diag_hint(k->c->diag, "use nsecs, nsecs(tai) or nsecs(sw_tai)");
 		e->type = &type_error;
 		return;
 	}
-	e->type = type_timestamp(check_arena(k), e->call.args[0]->str.s,
-				 clock == NSECS_TAI || clock == NSECS_SW_TAI ? CLOCK_IS_TAI : CLOCK_IS_BOOT);
+	e->type = type_opaque(check_arena(k), &timestamp, e->call.args[0]->str.s,
+			      clock == NSECS_TAI || clock == NSECS_SW_TAI ? STAMP_TAI : STAMP_BOOT);
 }
 
 static struct val lower_strftime(struct lower *l, struct expr *e, const struct mem *dst)
@@ -516,8 +611,8 @@ static void check_join(struct check *k, struct expr *e)
 static struct val lower_join_buffer(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *a = e->call.args[0];
-	struct ir_block *loop = ir_block_new(l->b.f), *have = ir_block_new(l->b.f), *room = ir_block_new(l->b.f), *add = ir_block_new(l->b.f),
-			*bad = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct ir_block *loop = ir_block_new(l->b.f), *have = ir_block_new(l->b.f), *room = ir_block_new(l->b.f),
+			*add = ir_block_new(l->b.f), *bad = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	enum addr_space as = a->type->kind == T_POINTER && a->type->as != AS_NONE ? a->type->as : AS_ANY;
 	struct mem m = *dst, slot = lower_temp(l, 8, 8);
 	u32 helper;
@@ -536,7 +631,9 @@ static struct val lower_join_buffer(struct lower *l, struct expr *e, const struc
 	ir_br(&l->b, C_UGT, used, opnd_imm(JOIN_SZ - JOIN_STR_SZ), done, room);
 	ir_place(&l->b, room);
 	at = ir_alu(&l->b, IR_ADD, ir_alu(&l->b, IR_ADD, to, opnd_reg(used)), opnd_imm(4));
-	helper = as == AS_USER ? HELPER_probe_read_user_str : as == AS_KERNEL ? HELPER_probe_read_kernel_str : HELPER_probe_read_str;
+	helper = as == AS_USER  ? HELPER_probe_read_user_str :
+		as == AS_KERNEL ? HELPER_probe_read_kernel_str :
+				  HELPER_probe_read_str;
 	n = ir_call_of(&l->b, helper, opnd_reg(at), opnd_imm(JOIN_STR_SZ), opnd_reg(p));
 	ir_br(&l->b, C_UGT, n, opnd_imm(JOIN_STR_SZ), bad, add);
 	ir_place(&l->b, bad);
@@ -558,7 +655,7 @@ static struct val lower_join(struct lower *l, struct expr *e, const struct mem *
 	struct rec *r = lower_rec_new(l, e);
 	struct expr *field = arena_new(l->c->arena, struct expr);
 
-	/* The record has one field, a buffer, which a call of our own fills. */
+	/* The record has one field, a buffer, which an internal call fills. */
 	*field = *e;
 	field->call.fn = &join_buffer_row;
 	field->type = type_buffer(l->c->arena, JOIN_SZ);
@@ -581,10 +678,15 @@ static void event_join(struct session *s, const struct rec *rec, const u8 *data,
 	for (u32 at = 4; at < 4 + n;) {
 		u32 l = strnlen((const char *)bytes + at, 4 + n - at);
 
+		size_t start;
+
 		if (!first)
 			sbuf_puts(&s->text, rec->text);
 		first = false;
+		start = s->text.len;
 		sbuf_add(&s->text, bytes + at, l);
+		if (s->out.naming.escapes)
+			escape_from(&s->text, start, false);
 		at += l + 1;
 	}
 	sbuf_putc(&s->text, '\n');
@@ -615,19 +717,37 @@ static void event_exit(struct session *s, const struct rec *rec, const u8 *data,
 }
 
 static const struct fn rows[] = {
-	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC, check_printf, lower_printf, .event = event_printf },
-	{ "print", "(map|any value, ?lit top, ?lit div) none", "prints a value, or a map: its top largest entries, values divided by div", "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_print, lower_print, .event = event_print },
-	{ "errorf", "(strlit format, …) none", "reports an error, with the place in the script, and goes on", "begin { errorf(\"bad value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_errorf },
-	{ "warnf", "(strlit format, …) none", "reports a warning, with the place in the script", "begin { warnf(\"strange value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_warnf },
-	{ "debugf", "(strlit format, …) none", "prints by the kernel's own means, into /sys/kernel/tracing/trace_pipe, up to 3 values: for debugging", "begin { debugf(\"hit by %d\", pid) }", 0, check_debugf, lower_debugf },
-	{ "cat", "(strlit format, …) none", "prints a file, as far as max_cat_bytes", "begin { cat(\"/proc/%d/status\", pid) }", FN_ASYNC, printf_check, printf_lower, .event = event_cat },
-	{ "assert", "(any condition, strlit message) none", "unless the condition holds: reports an error and ends tracing, with status 1", "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL, check_assert, lower_assert, .event = event_assert },
-	{ "static_assert", "(any condition, strlit message) none", "refuses to compile unless the condition holds", "begin { static_assert(sizeof(uint64) == 8, \"strange machine\") }", 0, check_static_assert, lower_to_nothing },
-	{ "fail", "(strlit format, …) none", "refuses to compile, unless it stands in a branch that is never taken", "begin { if (sizeof(uint64) != 8) { fail(\"strange machine\") } }", 0, check_fail_row, lower_to_nothing },
-	{ "time", "(?strlit format) none", "prints the time of day, by default %H:%M:%S and a newline", "begin { time(\"%H:%M\\n\") }", FN_ASYNC, check_time, lower_time, .event = event_time },
-	{ "strftime", "(strlit format, int ns) timestamp", "a time stamp of nsecs, as date and time; %f is microseconds", "begin { print(strftime(\"%H:%M:%S.%f\", nsecs)) }", 0, check_strftime, lower_strftime },
-	{ "join", "(ptr|int array, ?strlit separator) none", "prints the strings of an array of pointers, as argv", "tracepoint:syscalls:sys_enter_execve { join(args.argv) }", FN_ASYNC, check_join, lower_join, .event = event_join },
-	{ "exit", "(?int code) none", "ends tracing; end probes still run and maps are printed", "begin { exit(1) }", FN_ASYNC | FN_CTRL, check_exit, lower_exit, .event = event_exit },
+	{ "printf", "(strlit format, …) none", "prints formatted values", "begin { printf(\"%s %d\\n\", comm, pid) }", FN_ASYNC,
+	  check_printf, lower_printf, .event = event_printf },
+	{ "print", "(map|any value, ?lit top, ?lit div) none",
+	  "prints a value or a map; of a map, top selects that many largest entries, and div divides the values",
+	  "begin { @[1] = count(); print(@); print(5) }", FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_print, lower_print,
+	  .event = event_print },
+	{ "errorf", "(strlit format, …) none", "reports an error with its position in the script; tracing continues",
+	  "begin { errorf(\"bad value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_errorf },
+	{ "warnf", "(strlit format, …) none", "reports a warning with its position in the script",
+	  "begin { warnf(\"strange value %d\", 5) }", FN_ASYNC, printf_check, printf_lower, .event = event_warnf },
+	{ "debugf", "(strlit format, …) none", "prints up to 3 values to /sys/kernel/tracing/trace_pipe, for debugging",
+	  "begin { debugf(\"hit by %d\", pid) }", 0, check_debugf, lower_debugf },
+	{ "cat", "(strlit format, …) none", "prints a file, up to max_cat_bytes", "begin { cat(\"/proc/%d/status\", pid) }",
+	  FN_ASYNC, printf_check, printf_lower, .event = event_cat },
+	{ "assert", "(any condition, strlit message) none",
+	  "if the condition is false, reports an error and ends tracing with exit status 1",
+	  "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL, check_assert, lower_assert,
+	  .event = event_assert },
+	{ "static_assert", "(any condition, strlit message) none",
+	  "stops the compilation with an error if the condition is false",
+	  "begin { static_assert(sizeof(uint64) == 8, \"strange machine\") }", 0, check_static_assert, lower_to_nothing },
+	{ "fail", "(strlit format, …) none", "refuses to compile, unless it is in a branch that is never taken",
+	  "begin { if (sizeof(uint64) != 8) { fail(\"strange machine\") } }", 0, check_fail_row, lower_to_nothing },
+	{ "time", "(?strlit format) none", "prints the time of day; the default format is %H:%M:%S and a newline",
+	  "begin { time(\"%H:%M\\n\") }", FN_ASYNC, check_time, lower_time, .event = event_time },
+	{ "strftime", "(strlit format, int ns) timestamp", "a timestamp of nsecs as date and time; %f is microseconds",
+	  "begin { print(strftime(\"%H:%M:%S.%f\", nsecs)) }", 0, check_strftime, lower_strftime },
+	{ "join", "(ptr|int array, ?strlit separator) none", "prints the strings of an array of pointers, such as argv",
+	  "tracepoint:syscalls:sys_enter_execve { join(args.argv) }", FN_ASYNC, check_join, lower_join, .event = event_join },
+	{ "exit", "(?int code) none", "ends tracing; end probes still run, and maps are printed", "begin { exit(1) }",
+	  FN_ASYNC | FN_CTRL, check_exit, lower_exit, .event = event_exit },
 };
 
-FN_FAMILY(fn_output, rows);
+FN_FAMILY_OF(fn_output, rows, &timestamp);

@@ -1,14 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* skboutput: packets into a file that tcpdump and wireshark read.
  *
- * The bytes travel as a record like any other, so the function works wherever there is a struct sk_buff, and loses nothing silently. They are those
- * of the packet's linear part: what the network stack keeps in pages of their own (large sends, mostly) is cut, as by a capture length. */
+ * The bytes are sent as an ordinary record, so the function works wherever there is a struct sk_buff, and losses are counted.
+ * They are those of the packet's linear part: data that the network stack keeps in separate pages (mostly large sends) is cut
+ * off, as by a capture length. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
 #include "run/session.h"
 
@@ -26,11 +29,12 @@ static void check_skboutput(struct check *k, struct expr *e)
 
 	e->type = &type_u32;
 	if (!type_is_struct_ptr(skb->type) || !str_eq(skb->type->elem->name, "sk_buff")) {
-		check_fail(k, skb, E_ARG_TYPE, "skboutput() takes a struct sk_buff * (%s provided)", type_str(check_arena(k), skb->type));
+		check_fail(k, skb, E_ARG_TYPE, "skboutput() takes a struct sk_buff * (%s provided)",
+			   type_str(check_arena(k), skb->type));
 		diag_hint(k->c->diag, "such as args.skb, or (struct sk_buff *)arg0");
 		e->type = &type_error;
 	} else if (!skb_member(skb, "data", &off) || !skb_member(skb, "len", &off) || !skb_member(skb, "data_len", &off)) {
-		check_fail(k, skb, E_KERNEL_FEATURE, "the kernel's struct sk_buff is not what it was: no len, data_len or data");
+		check_fail(k, skb, E_KERNEL_FEATURE, "the kernel's struct sk_buff lacks len, data_len or data");
 		e->type = &type_error;
 	}
 }
@@ -60,7 +64,8 @@ static struct val lower_packet(struct lower *l, struct expr *e, const struct mem
 {
 	struct expr *skb = e->call.args[1];
 	struct ir_block *some = ir_block_new(l->b.f), *none = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	vreg p = lower_reg(l, skb), n = ir_vreg(l->b.f), skip = lower_reg(l, e->call.args[3]), to = lower_addr(l, *dst), from, err;
+	vreg p = lower_reg(l, skb), n = ir_vreg(l->b.f), skip = lower_reg(l, e->call.args[3]), to = lower_addr(l, *dst), from,
+	     err;
 	vreg linear = ir_alu(&l->b, IR_SUB, load_member(l, skb, p, "len"), opnd_reg(load_member(l, skb, p, "data_len")));
 
 	ir_mov_to(&l->b, n, opnd_reg(lower_reg(l, e->call.args[2])));
@@ -74,7 +79,8 @@ static struct val lower_packet(struct lower *l, struct expr *e, const struct mem
 	ir_alu_to(&l->b, IR_SUB, n, n, opnd_reg(skip));
 	limit_to(l, n, opnd_imm(PACKET_MAX));
 	ir_store(&l->b, to, 0, 4, opnd_reg(n));
-	err = ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_imm(4))), opnd_reg(n), opnd_reg(from));
+	err = ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(ir_alu(&l->b, IR_ADD, to, opnd_imm(4))), opnd_reg(n),
+			 opnd_reg(from));
 	lower_check_read(l, HELPER_probe_read_kernel, err);
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, done);
@@ -85,7 +91,8 @@ static const struct fn packet_row = { .name = "skboutput", .lower = lower_packet
 
 static struct val lower_skboutput(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	struct expr *fields[4] = { arena_new(l->c->arena, struct expr), arena_new(l->c->arena, struct expr), e->call.args[2], e->call.args[3] };
+	struct expr *fields[4] = { arena_new(l->c->arena, struct expr), arena_new(l->c->arena, struct expr), e->call.args[2],
+				   e->call.args[3] };
 	struct rec *r = lower_rec_new(l, e);
 	u32 suffix;
 
@@ -103,21 +110,29 @@ static struct val lower_skboutput(struct lower *l, struct expr *e, const struct 
 /* Files stay open until the end. */
 static FILE *open_file(struct session *s, const struct rec *rec)
 {
-	static vec(struct { const char *name; FILE *file; }) files;
+	static vec(struct {
+		const char *name;
+		FILE *file;
+	}) files;
 	u32 head[] = { 0xa1b23c4d, 2 | 4 << 16, 0, 0, PACKET_MAX, LINKTYPE_RAW }; /* times in nanoseconds, version 2.4 */
 	FILE *f;
+	int fd;
 
 	vec_for(it, &files)
 		if (str_eq(it->name, rec->text))
 			return it->file;
-	f = fopen(rec->text, "we");
+	/* A FIFO that nobody reads is an error, not something to wait for. */
+	fd = open(rec->text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (f) {
 		fwrite(head, sizeof(head), 1, f);
 	} else {
 		struct sbuf why = {};
 
 		sbuf_printf(&why, "cannot write to %s: %s", rec->text, strerror(errno));
-		s->out.sink->report(&s->out, "errorf", rec->span, s->c->diag, sbuf_str(&why));
+		s->out.sink->report(&s->out, "errorf", rec->span, s->diag, sbuf_str(&why));
 		sbuf_release(&why);
 	}
 	vec_push(&files, ((typeof(*files.at)){ rec->text, f }));
@@ -151,7 +166,10 @@ static void event_skboutput(struct session *s, const struct rec *rec, const u8 *
 }
 
 static const struct fn rows[] = {
-	{ "skboutput", "(strlit file, ptr skb, int len, int offset) uint32", "writes a packet to a pcap file: up to len bytes, without the first offset ones (14: the Ethernet header)", "fentry:dev_queue_xmit { $r = skboutput(\"out.pcap\", args.skb, args.skb.len, 14); print($r) }", FN_ASYNC | FN_EFFECT, check_skboutput, lower_skboutput, .event = event_skboutput },
+	{ "skboutput", "(strlit file, ptr skb, int len, int offset) uint32",
+	  "writes a packet to a pcap file: at most len bytes, without the first offset bytes (14: the Ethernet header)",
+	  "fentry:dev_queue_xmit { $r = skboutput(\"out.pcap\", args.skb, args.skb.len, 14); print($r) }", FN_ASYNC | FN_EFFECT,
+	  check_skboutput, lower_skboutput, .event = event_skboutput },
 };
 
 FN_FAMILY(fn_packets, rows);

@@ -1,4 +1,6 @@
-/* What the command line tells a script: getopt(). Values are known when the script is compiled, so a call becomes a literal. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Options of a script on the command line: getopt(). Values are known when the script is compiled, so a call becomes a
+ * literal. */
 #include <ctype.h>
 
 #include "fn/family.h"
@@ -51,12 +53,14 @@ static const struct script_opt *declare(struct check *k, struct expr *e)
 		return NULL;
 	}
 	if (def && def->kind != E_STR && !expr_is_int(def)) {
-		check_fail(k, def, E_ARG_TYPE, "the default of an option must be a literal: a number, a string, true or false (%s provided)",
+		check_fail(k, def, E_ARG_TYPE,
+			   "the default of an option must be a literal: a number, a string, true or false (%s provided)",
 			   type_str(check_arena(k), def->type));
 		return NULL;
 	}
 	if (!o) {
-		avec_push(check_arena(k), &k->c->opts, (struct script_opt){ .name = name, .doc = doc, .def = def, .first = e->span });
+		avec_push(check_arena(k), &k->c->opts,
+			  (struct script_opt){ .name = name, .doc = doc, .def = def, .first = e->span });
 		return &k->c->opts.at[k->c->opts.cnt - 1];
 	}
 	if (!same_default(o->def, def)) {
@@ -73,7 +77,7 @@ static const struct script_opt *declare(struct check *k, struct expr *e)
 	return o;
 }
 
-/* What the command line says of the option: behind its last `=`, or "" without one. False: it was not given. */
+/* The value of the option on the command line: the text after its last `=`, or "" without one. False: it was not given. */
 static bool given(const struct compile *c, const char *name, const char **value)
 {
 	size_t n = strlen(name);
@@ -127,8 +131,8 @@ static void become_str(struct check *k, struct expr *e, const char *s)
 static void bad_value(struct check *k, struct expr *e, const char *wants, const char *value)
 {
 	if (k->is_last) {
-		diag_error_nowhere(k->c->diag, E_ARG_TYPE, "program command line option --%s %s (value: %s)", e->call.args[0]->str.s, wants,
-				   value ? value : "none");
+		diag_error_nowhere(k->c->diag, E_ARG_TYPE, "program command line option --%s %s (value: %s)",
+				   e->call.args[0]->str.s, wants, value ? value : "none");
 	}
 	e->type = &type_error;
 }
@@ -179,7 +183,10 @@ static void check_getopt(struct check *k, struct expr *e)
 }
 
 static const struct fn rows[] = {
-	{ "getopt", "(strlit name, ?any default, ?strlit description) any", "the value of an option of the script, given behind --: `-- --name=value`; without a default it is true or false", "begin { if (getopt(\"verbose\")) { print(getopt(\"depth\", 5, \"how far to look\")) } }", 0, check_getopt, never_lowered },
+	{ "getopt", "(strlit name, ?any default, ?strlit description) any",
+	  "the value of an option of the script, given after --: `-- --name=value`; without a default it is true or false",
+	  "begin { if (getopt(\"verbose\")) { print(getopt(\"depth\", 5, \"how far to look\")) } }", 0, check_getopt,
+	  never_lowered },
 };
 
 FN_FAMILY(fn_params, rows);

@@ -1,24 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Stacks and user symbols.
  *
- * A stack is a value of its own, with its addresses in it: no table of stack ids stands between, whose entries could collide. The kernel
- * writes it straight to where it is wanted (key, variable, record) and fills up the unused frames with zeroes, as keys need it. Names
- * are found when it is printed.
+ * A stack is a value that contains its addresses, not an id in a table of stacks, whose entries could collide. The kernel writes
+ * it directly to its destination (key, variable, record) and fills the unused frames with zeros, as keys require. Addresses are
+ * resolved to names when the stack is printed.
  */
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/feature.h"
-#include "kern/uapi.h"
+#include "image/feature.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/abi.h"
-#include "probe/provider.h"
+#include "base/num.h"
+#include "arch/abi.h"
+#include "lang/provider.h"
 #include "sym/elf.h"
+#include "types/naming.h"
 
 enum { LIMIT_DEFAULT = 127, LIMIT_MAX = 1024 };
 
 static bool find_mode(const char *word, enum stack_mode *mode)
 {
-	static const char *const words[] = { [STACK_BPFTRACE] = "bpftrace", [STACK_PERF] = "perf", [STACK_RAW] = "raw", [STACK_BUILD_ID] = "build_id" };
+	static const char *const words[] = {
+		[STACK_BPFTRACE] = "bpftrace", [STACK_PERF] = "perf", [STACK_RAW] = "raw", [STACK_BUILD_ID] = "build_id"
+	};
 
 	for (u32 i = 0; i < ARRAY_CNT(words); i++) {
 		if (str_eq(word, words[i])) {
@@ -64,8 +69,8 @@ static void check_stack(struct check *k, struct expr *e, bool is_user)
 	if (limit) {
 		frames = limit->num.value;
 		if (!frames || frames > LIMIT_MAX) {
-			check_fail(k, limit, E_ARG_TYPE, "%s(): the limit must be from 1 to %d frames (%lld given)", e->call.name, LIMIT_MAX,
-				   (long long)frames);
+			check_fail(k, limit, E_ARG_TYPE, "%s(): the limit must be from 1 to %d frames (%lld given)", e->call.name,
+				   LIMIT_MAX, (long long)frames);
 			e->type = &type_error;
 			return;
 		}
@@ -89,12 +94,15 @@ static void check_dw_ustack(struct check *k, struct expr *e)
 		check_fail(k, e, E_ARG_TYPE, "the stack mode 'build_id' is for ustack");
 		e->type = &type_error;
 	} else if (!abi.ret_on_stack) {
-		check_fail(k, e, E_UNSUPPORTED, "dw_ustack is for x86-64");
-		diag_hint(k->c->diag, "ustack follows frame pointers");
+		check_fail(k, e, E_UNSUPPORTED, "dw_ustack is available on x86-64 only");
+		diag_hint(k->c->diag, "use ustack, which follows frame pointers");
 		e->type = &type_error;
 	} else if (!t->has_unwind_pids && !t->is_check) {
-		check_fail(k, e, E_NOT_ALLOWED_HERE, "dw_ustack needs to know the processes: their tables are read before tracing begins");
-		diag_hint(k->c->diag, "-p PID, -c COMMAND, or --dwarf-pid PID for each, name them; what these start is followed");
+		check_fail(k, e, E_NOT_ALLOWED_HERE,
+			   "dw_ustack needs the processes to be named: it reads their unwind tables before tracing starts");
+		diag_hint(
+			k->c->diag,
+			"name them by -p PID, -c COMMAND or --dwarf-pid PID (repeatable); the processes that they start are included");
 		e->type = &type_error;
 	}
 }
@@ -111,10 +119,10 @@ static void check_ustack(struct check *k, struct expr *e)
 
 /* Where code is generated for one stack. */
 struct walk {
-	vreg to;    /* its start */
+	vreg to; /* its start */
 	u32 head, bytes;
 	u64 flags;
-	vreg got;   /* bytes of frames */
+	vreg got; /* bytes of frames */
 	struct ir_block *bad, *good;
 };
 
@@ -125,19 +133,21 @@ static void take(struct lower *l, const struct walk *w, u32 first)
 {
 	vreg to = ir_alu(&l->b, IR_ADD, w->to, opnd_imm(w->head + 8 * first));
 
-	ir_mov_to(&l->b, w->got, opnd_reg(ir_call_of(&l->b, HELPER_get_stack, opnd_reg(lower_ctx(l)), opnd_reg(to), opnd_imm(w->bytes - 8 * first),
-						     opnd_imm(w->flags))));
+	ir_mov_to(&l->b, w->got,
+		  opnd_reg(ir_call_of(&l->b, HELPER_get_stack, opnd_reg(lower_ctx(l)), opnd_reg(to),
+				      opnd_imm(w->bytes - 8 * first), opnd_imm(w->flags))));
 }
 
-/* At the first instruction of a function, its frame is not there yet: the frame pointer is the caller's and leads to the caller's caller.
- * The address that the function will return to is on top of the stack; it becomes the second frame. Newer kernels do the same, but only
- * if the instruction is one that begins a frame. */
+/* At the first instruction of a function, its stack frame does not exist yet: the frame pointer is the caller's and points to the
+ * caller's caller. The return address of the function is on top of the stack; it becomes the second frame. Newer kernels do the
+ * same, but only if the instruction is one that sets up a frame. */
 static void take_at_entry(struct lower *l, const struct walk *w)
 {
 	bool may_have_it = target_has(l->c, KF_ENTRY_CALLER);
-	struct ir_block *plain = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *some = ir_block_new(l->b.f), *none = ir_block_new(l->b.f),
-			*other = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
-	struct mem slot = lower_temp(l, 8, 8), sp = { .base = lower_force(l, l->unit->provider->lower_reg(l, abi.sp_off).r), .as = AS_USER };
+	struct ir_block *plain = ir_block_new(l->b.f), *insert = ir_block_new(l->b.f), *some = ir_block_new(l->b.f),
+			*none = ir_block_new(l->b.f), *other = ir_block_new(l->b.f), *known = ir_block_new(l->b.f);
+	struct mem slot = lower_temp(l, 8, 8),
+		   sp = { .base = lower_force(l, l->unit->provider->lower_reg(l, abi.sp_off).r), .as = AS_USER };
 	vreg ret, base = w->to;
 	u32 mark = lower_mark(l);
 
@@ -184,18 +194,20 @@ static bool is_at_entry(const struct compile *c, const struct unit *u, const str
 {
 	const struct provider *p = u->provider;
 
-	return t->kind == T_USTACK && t->stack_mode != STACK_BUILD_ID && t->cnt > 1 && p->at_entry && abi.ret_on_stack && p->at_entry(c, u);
+	return t->kind == T_USTACK && t->stack_mode != STACK_BUILD_ID && t->cnt > 1 && p->at_entry && abi.ret_on_stack &&
+		p->at_entry(c, u);
 }
 
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst);
 
-/* A loop's body is a function of its own, whose frame would be on the stack. An iterator's program is on it always: it would not be the same stack in both places
- * where it is asked for. */
+/* The body of a loop is a separate function, whose frame would be on the stack. The program of an iterator is always on it, so
+ * the stack would differ between the two places that read it. */
 bool fn_stack_has_id(const struct compile *c, const struct unit *u, const struct expr *e)
 {
 	if (u->has_loop || u->provider->flags & (PROV_SAMPLES | PROV_ITER))
 		return false;
-	return e->kind == E_CALL && e->call.fn && e->call.fn->lower == lower_stack && e->type->stack_mode != STACK_BUILD_ID && !is_at_entry(c, u, e->type);
+	return e->kind == E_CALL && e->call.fn && e->call.fn->lower == lower_stack && e->type->stack_mode != STACK_BUILD_ID &&
+		!is_at_entry(c, u, e->type);
 }
 
 static struct val lower_stack(struct lower *l, struct expr *e, const struct mem *dst)
@@ -205,20 +217,24 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	u32 skip = !is_user && p->stack_skip ? p->stack_skip(l->unit) : 0;
 	struct mem m;
 	struct walk w = {
-		.head = type_stack_head(e->type), .bytes = e->type->cnt << type_frame_shift(e->type), .flags = is_user ? BPF_F_USER_STACK : skip,
-		.got = ir_vreg(l->b.f), .bad = ir_block_new(l->b.f), .good = ir_block_new(l->b.f),
+		.head = type_stack_head(e->type),
+		.bytes = e->type->cnt << type_frame_shift(e->type),
+		.flags = is_user ? BPF_F_USER_STACK : skip,
+		.got = ir_vreg(l->b.f),
+		.bad = ir_block_new(l->b.f),
+		.good = ir_block_new(l->b.f),
 	};
 	struct val v;
 
-	/* Where the stack begins with the program's own frames, those of the loop would be there, too. */
+	/* If the stack begins with the program's own frames, those of the loop would be included, too. */
 	if (skip && l->around)
 		return val_mem(lower_before_loops(l, e, lower_stack));
 	m = dst ? *dst : lower_temp(l, e->type->size, 8);
 	v = val_mem(m);
 	l->image->has_user_addrs |= is_user;
 	lower_ctx(l);
-	/* The helper of raw tracepoints and of fentry is declared as one that reads the memory: on the stack, where small objects are, the
-	 * verifier of 6.1 wants it written before. */
+	/* The helper of raw tracepoints and fentry is declared as reading the memory: on the stack, where small objects are, the
+	 * verifier of 6.1 requires that it is initialised. */
 	if (w.bytes <= SMALL_STACK)
 		lower_zero(l, (struct mem){ m.base, m.off + w.head, m.as }, w.bytes);
 	w.to = lower_addr(l, m);
@@ -226,7 +242,7 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 		ir_store(&l->b, w.to, 0, 8, opnd_reg(lower_pid(l)));
 	if (l->stack_id && l->stack_id->of == e && dst && fn_stack_has_id(l->c, l->unit, e)) {
 		l->stack_id->at = m;
-		l->stack_id->r = lower_stack_id(l, w.flags);
+		l->stack_id->r = l->stack_id->ask(l, l->stack_id, w.flags);
 		return v;
 	}
 	if (has_build_ids)
@@ -242,7 +258,8 @@ static struct val lower_stack(struct lower *l, struct expr *e, const struct mem 
 	ir_mov_to(&l->b, w.got, opnd_imm(0));
 	ir_jmp(&l->b, w.good);
 	ir_place(&l->b, w.good);
-	lower_put_frames(l, (struct mem){ m.base, m.off + w.head - 8 }, ir_alu(&l->b, IR_SHR, w.got, opnd_imm(type_frame_shift(e->type))));
+	lower_put_frames(l, (struct mem){ m.base, m.off + w.head - 8 },
+			 ir_alu(&l->b, IR_SHR, w.got, opnd_imm(type_frame_shift(e->type))));
 	v.len = ir_alu(&l->b, IR_ADD, w.got, opnd_imm(w.head));
 	return v;
 }
@@ -263,6 +280,24 @@ static struct val lower_dw_ustack(struct lower *l, struct expr *e, const struct 
 	return v;
 }
 
+static void text_usym(const struct show *w, const struct type *t, const u8 *data)
+{
+	u64 addr;
+	u32 pid;
+
+	memcpy(&addr, data, 8);
+	memcpy(&pid, data + 8, 4);
+	if (!w->n->usym || !w->n->usym(w->n->self, addr, pid, w->out))
+		num_put_addr(w->out, addr);
+}
+
+static const struct type type_usym;
+static const struct opaque usym = {
+	/* u64 address, u32 pid, u32 0 */
+	.name = "usym_t", .type = &type_usym, .flags = OPAQUE_USER, .order = ORDER_ADDRESS, .text = text_usym,
+};
+static const struct type type_usym = OPAQUE_TYPE(usym, 16, 8);
+
 static void check_usym(struct check *k, struct expr *e)
 {
 	e->type = &type_usym;
@@ -279,8 +314,8 @@ static struct val lower_usym(struct lower *l, struct expr *e, const struct mem *
 	return val_mem(m);
 }
 
-/* uaddr: a symbol of the probed file. Where the file is loaded, the probe's own address tells: it differs from the one in the file by as
- * much as the symbol's does. */
+/* uaddr: a symbol of the probed file. The load address of the file follows from the probe's own address: it differs from the
+ * address in the file by the same amount as the symbol's does. */
 
 struct place {
 	bool is_fixed;
@@ -288,7 +323,7 @@ struct place {
 	const struct type *type;
 };
 
-/* What can be said of the symbol; NULL after an error. */
+/* Looks the symbol up; NULL after an error. */
 static const struct place *find_symbol(struct check *k, struct expr *e, u64 *size)
 {
 	const struct site *site = &k->c->sites.at[k->unit->site_first];
@@ -307,7 +342,7 @@ static const struct place *find_symbol(struct check *k, struct expr *e, u64 *siz
 		return NULL;
 	}
 	if (!one_file) {
-		check_fail(k, e, E_UNKNOWN_SYMBOL, "uaddr() needs a probe in one file; this one is in several");
+		check_fail(k, e, E_UNKNOWN_SYMBOL, "uaddr() needs a probe in one file; this one matches several files");
 	} else if (!sym_elf_symbol(elf, name, &p->addr, size)) {
 		check_fail(k, e, E_UNKNOWN_SYMBOL, "Could not resolve symbol: %s:%s", site->target, name);
 	} else if (sym_elf_is_fixed(elf)) {
@@ -315,8 +350,10 @@ static const struct place *find_symbol(struct check *k, struct expr *e, u64 *siz
 		sym_elf_free(elf);
 		return p;
 	} else if (!has_ip || k->unit->site_cnt > 1 || !sym_elf_addr(elf, site->addr, &site_addr)) {
-		check_fail(k, e, E_UNSUPPORTED, "%s is loaded at another address in each process; here it cannot be known", site->target);
-		diag_hint(k->c->diag, "it is known in a uprobe of one function of that file");
+		check_fail(k, e, E_UNSUPPORTED,
+			   "uaddr() cannot find the address here: %s is loaded at a different address in each process",
+			   site->target);
+		diag_hint(k->c->diag, "use it in a uprobe on one function of that file");
 	} else {
 		p->addr -= site_addr;
 		sym_elf_free(elf);
@@ -332,7 +369,8 @@ static void check_uaddr(struct check *k, struct expr *e)
 	u64 size = 8;
 
 	if (k->unit->provider->as != AS_USER || (!site->target && !site->is_assumed)) {
-		check_fail(k, e, E_NOT_ALLOWED_HERE, "uaddr() is for uprobes and uretprobes: it is about the file that is probed");
+		check_fail(k, e, E_NOT_ALLOWED_HERE,
+			   "uaddr() can only be used with uprobe and uretprobe probes: it looks up symbols of the probed file");
 		return;
 	}
 	if (!site->is_assumed && !e->call.note) {
@@ -354,15 +392,24 @@ static struct val lower_uaddr(struct lower *l, struct expr *e, const struct mem 
 
 	if (p->is_fixed)
 		return val_reg(ir_imm(&l->b, (s64)p->addr));
-	return val_reg(ir_alu(&l->b, IR_ADD, lower_force(l, l->unit->provider->lower_reg(l, abi.ip_off).r), opnd_reg(ir_imm(&l->b, (s64)p->addr))));
+	return val_reg(ir_alu(&l->b, IR_ADD, lower_force(l, l->unit->provider->lower_reg(l, abi.ip_off).r),
+			      opnd_reg(ir_imm(&l->b, (s64)p->addr))));
 }
 
 static const struct fn rows[] = {
-	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack", "the kernel's stack: at most limit frames (127), shown in the mode bpftrace, perf or raw", "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
-	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack", "the program's stack, as frame pointers tell it: at most limit frames (127), shown in the mode bpftrace, perf, raw or build_id", "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
-	{ "dw_ustack", "(?word|lit mode, ?word|lit limit) ustack", "the stack of a program that has no frame pointers, as its tables for unwinding tell it: like ustack; for the processes that -p, -c and --dwarf-pid name", "profile:hz:99 { @[dw_ustack(perf, 20), comm] = count() }", FN_WORD, check_dw_ustack, lower_dw_ustack },
-	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program", "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
-	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file", "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
+	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack",
+	  "the kernel stack: at most limit frames (default 127), shown in the mode bpftrace, perf or raw",
+	  "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
+	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack",
+	  "the user stack, found by frame pointers: at most limit frames (127), shown in the mode bpftrace, perf, raw or build_id",
+	  "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
+	{ "dw_ustack", "(?word|lit mode, ?word|lit limit) ustack",
+	  "the user stack of programs without frame pointers, found by their unwind tables; else like ustack. For the processes that -p, -c and --dwarf-pid name",
+	  "profile:hz:99 { @[dw_ustack(perf, 20), comm] = count() }", FN_WORD, check_dw_ustack, lower_dw_ustack },
+	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program",
+	  "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
+	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file",
+	  "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
 };
 
-FN_FAMILY(fn_stacks, rows);
+FN_FAMILY_OF(fn_stacks, rows, &usym);

@@ -1,20 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Strings: length, search, joining, and names of numbers.
  *
- * Loops over text have no branch in their body. The verifier follows every branch whose outcome it does not know, and remembers at most
- * 8,192 of them, which a few loops over 1,024 bytes would use up. So a loop looks only once for each CHUNK bytes whether it is done, and works
- * on a copy of the text with zeroes behind it, so that what follows the NUL does no harm.
+ * Loops over text have no branch in their body. The verifier follows every branch whose outcome it does not know, and keeps at
+ * most 8,192 of them, which a few loops over 1,024 bytes would use up. So a loop checks only once for each CHUNK bytes whether it
+ * is done, and works on a copy of the text that is padded with zeros, so that bytes after the NUL do not matter.
  *
- * Searching goes over the text once, whatever is looked for (the shift-and method): bit j of a word says that the j + 1 bytes that end here
- * are the first j + 1 bytes of the needle; each byte has a mask of the places where the needle has it.
+ * A search goes over the text once, for any needle (the shift-and method): bit j of a word is set if the j + 1 bytes that end
+ * here are the first j + 1 bytes of the needle; each byte value has a mask of its positions in the needle.
  */
 #include <signal.h>
 
-#include "bpf/image.h"
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/syscall.h"
+#include "arch/syscall.h"
 
 enum { NEEDLE_MAX = 64, NAME_SZ = 64, CHUNK = 32 };
 
@@ -43,12 +44,14 @@ static void check_strlen(struct check *k, struct expr *e)
 /* Bytes of the string at m before its NUL; all `cap` of them if it has none. */
 static vreg length_of(struct lower *l, struct mem m, u32 cap)
 {
-	struct ir_block *some = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *whole = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	struct ir_block *some = ir_block_new(l->b.f), *full = ir_block_new(l->b.f), *whole = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f);
 	struct mem copy = lower_temp(l, cap, 8), last = { .base = m.base, .off = m.off + cap - 1 };
 	vreg d = ir_vreg(l->b.f), len;
 
-	/* A helper that copies is quicker than a loop of ours, and gives a number whose bounds the verifier knows. */
-	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap), opnd_reg(lower_addr(l, m)));
+	/* A copying helper is faster than a loop, and returns a number whose bounds the verifier knows. */
+	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap),
+			 opnd_reg(lower_addr(l, m)));
 	ir_mov_to(&l->b, d, opnd_imm(0));
 	len = ir_alu(&l->b, IR_ADD, len, opnd_imm(-1));
 	ir_br(&l->b, C_ULT, len, opnd_imm(cap), some, done);
@@ -88,8 +91,8 @@ static bool check_search(struct check *k, struct expr *e)
 		return false;
 	what = e->call.args[1];
 	if (what->kind == E_STR && strlen(what->str.s) > NEEDLE_MAX) {
-		check_fail(k, e->call.args[1], E_ARG_TYPE, "%s() looks for at most %d bytes (%u given)", e->call.name, NEEDLE_MAX,
-			   (u32)strlen(what->str.s));
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "%s() searches for at most %d bytes (%u given)", e->call.name,
+			   NEEDLE_MAX, (u32)strlen(what->str.s));
 		e->type = &type_error;
 		return false;
 	}
@@ -117,7 +120,8 @@ static struct mem padded(struct lower *l, struct expr *e, u32 size, vreg *len)
 	vreg n, last;
 
 	lower_zero(l, copy, size);
-	n = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap), opnd_reg(lower_addr(l, text)));
+	n = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, copy)), opnd_imm(cap),
+		       opnd_reg(lower_addr(l, text)));
 	n = ir_alu(&l->b, IR_ADD, n, opnd_imm(-1));
 	*len = ir_vreg(l->b.f);
 	ir_mov_to(&l->b, *len, opnd_imm(0));
@@ -125,7 +129,7 @@ static struct mem padded(struct lower *l, struct expr *e, u32 size, vreg *len)
 	ir_place(&l->b, some);
 	ir_mov_to(&l->b, *len, opnd_reg(n));
 	ir_br(&l->b, C_EQ, n, opnd_imm(cap - 1), full, done);
-	/* A string that was cut has text where the helper put a NUL. */
+	/* A truncated string has text where the helper put a NUL. */
 	ir_place(&l->b, full);
 	last = lower_load(l, (struct mem){ .base = text.base, .off = text.off + cap - 1 }, &type_u8);
 	ir_store(&l->b, copy.base, copy.off + cap - 1, 1, opnd_reg(last));
@@ -135,7 +139,7 @@ static struct mem padded(struct lower *l, struct expr *e, u32 size, vreg *len)
 	return copy;
 }
 
-/* What is looked for: masks of `width` bytes each, and its length. */
+/* The needle: masks of `width` bytes each, and its length. */
 struct needle {
 	vreg masks;
 	u32 width;
@@ -152,12 +156,12 @@ static struct needle needle_literal(struct lower *l, const char *text)
 	return (struct needle){ ir_mapval(&l->b, MAP_IDX_CONST, lower_const(l, table, 256 * width, 8)), width, opnd_imm(n - 1) };
 }
 
-/* The same at run time. Goes elsewhere if there is nothing to look for, or too much. */
+/* The same at run time. Jumps away if the needle is empty, or too long. */
 static struct needle needle_build(struct lower *l, struct expr *e, struct ir_block *empty, struct ir_block *too_long)
 {
 	u32 size = MIN(ALIGN_UP(e->type->size, 8), NEEDLE_MAX + 8);
-	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *some = ir_block_new(l->b.f),
-			*ready = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f),
+			*some = ir_block_new(l->b.f), *ready = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
 	struct mem table = lower_temp(l, 256 * 8, 8);
 	vreg i = ir_vreg(l->b.f), bit = ir_vreg(l->b.f), len, c, at, base;
 	struct mem text = padded(l, e, size, &len);
@@ -194,10 +198,11 @@ static vreg search(struct lower *l, struct expr *e)
 {
 	struct expr *hay = e->call.args[0], *what = e->call.args[1];
 	const struct expr *lit = what->kind == E_STR ? what : NULL;
-	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f),
-			*end = ir_block_new(l->b.f), *found = ir_block_new(l->b.f), *done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f),
-			*too_long = ir_block_new(l->b.f);
-	vreg d = ir_vreg(l->b.f), i = ir_vreg(l->b.f), state = ir_vreg(l->b.f), hit = ir_vreg(l->b.f), pos = ir_vreg(l->b.f), c, at, from, len;
+	struct ir_block *loop = ir_block_new(l->b.f), *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f),
+			*more = ir_block_new(l->b.f), *end = ir_block_new(l->b.f), *found = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f), *empty = ir_block_new(l->b.f), *too_long = ir_block_new(l->b.f);
+	vreg d = ir_vreg(l->b.f), i = ir_vreg(l->b.f), state = ir_vreg(l->b.f), hit = ir_vreg(l->b.f), pos = ir_vreg(l->b.f), c,
+	     at, from, len;
 	u32 size = ALIGN_UP(hay->type->size, CHUNK), mark, shift;
 	struct needle n;
 
@@ -244,7 +249,7 @@ static vreg search(struct lower *l, struct expr *e)
 		ir_mov_to(&l->b, d, opnd_imm(0));
 		ir_jmp(&l->b, done);
 		ir_place(&l->b, too_long);
-		lower_runtime_error(l, e->span, "What is searched for is longer than 64 bytes: it is taken as not found.");
+		lower_runtime_error(l, e->span, "The text to search for is longer than 64 bytes: the result is \"not found\".");
 		ir_mov_to(&l->b, d, opnd_imm(-1));
 		ir_jmp(&l->b, done);
 	}
@@ -278,8 +283,9 @@ static void check_memcmp(struct check *k, struct expr *e)
 
 		if (t->kind == T_STRING || t->kind == T_ARRAY)
 			continue;
-		check_fail(k, e->call.args[i], E_ARG_TYPE, "memcmp() compares arrays and strings; this is %s", type_str(check_arena(k), t));
-		diag_hint(k->c->diag, "read what a pointer points to by buf() or str()");
+		check_fail(k, e->call.args[i], E_ARG_TYPE, "memcmp() compares arrays and strings; this is %s",
+			   type_str(check_arena(k), t));
+		diag_hint(k->c->diag, "use buf() or str() to read the memory that a pointer points to");
 		e->type = &type_error;
 		return;
 	}
@@ -287,7 +293,8 @@ static void check_memcmp(struct check *k, struct expr *e)
 		u32 most = MIN(e->call.args[0]->type->size, e->call.args[1]->type->size);
 
 		if (n->num.value > most) {
-			check_fail(k, n, E_OUT_OF_BOUNDS, "memcmp() of %lld bytes: the shorter side has %u", (long long)n->num.value, most);
+			check_fail(k, n, E_OUT_OF_BOUNDS, "memcmp() compares %lld bytes, but the shorter side has %u",
+				   (long long)n->num.value, most);
 			e->type = &type_error;
 		}
 	}
@@ -298,7 +305,9 @@ static vreg padded_bytes(struct lower *l, struct expr *e, struct opnd n, u32 siz
 {
 	struct val v = lower_expr(l, e, NULL);
 	struct mem copy = lower_temp(l, size, 8);
-	u32 helper = v.mem.as == AS_USER ? HELPER_probe_read_user : v.mem.as == AS_ANY ? HELPER_probe_read : HELPER_probe_read_kernel;
+	u32 helper = v.mem.as == AS_USER ? HELPER_probe_read_user :
+		v.mem.as == AS_ANY       ? HELPER_probe_read :
+					   HELPER_probe_read_kernel;
 	vreg err;
 
 	lower_zero(l, copy, size);
@@ -312,8 +321,8 @@ static struct val lower_memcmp(struct lower *l, struct expr *e, const struct mem
 {
 	struct expr *a = e->call.args[0], *b = e->call.args[1];
 	u32 most = MIN(a->type->size, b->type->size), size;
-	struct ir_block *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f), *done = ir_block_new(l->b.f),
-			*over = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
+	struct ir_block *body = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *more = ir_block_new(l->b.f),
+			*done = ir_block_new(l->b.f), *over = ir_block_new(l->b.f), *fits = ir_block_new(l->b.f);
 	vreg pa, pb, i = ir_vreg(l->b.f), d = ir_vreg(l->b.f), x, keep;
 	struct opnd cnt = lower_scalar(l, e->call.args[2]);
 
@@ -384,7 +393,7 @@ static void check_str_concat(struct check *k, struct expr *e)
 		e->type = &type_error;
 		return;
 	}
-	/* Not without end: in a loop, $s = str_concat($s, …) would need more with every look at it. */
+	/* Bounded: in a loop, $s = str_concat($s, …) would grow with every pass. */
 	first = text_room(e->call.args[0]->type);
 	size = MIN(first + text_room(e->call.args[1]->type) - 1, k->max_strlen);
 	e->type = type_string(check_arena(k), MAX(size, first));
@@ -399,7 +408,7 @@ static struct val lower_str_concat(struct lower *l, struct expr *e, const struct
 	struct ir_block *good = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg to = lower_addr(l, m), len;
 
-	/* The second copy goes to a place that is only known at run time: all of it must have been written before. */
+	/* The destination of the second copy is only known at run time: all of the buffer must be initialised before. */
 	lower_zero(l, m, MAX(e->type->size, a_cap + b_cap - 1));
 	len = ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(to), opnd_imm(a_cap), opnd_reg(lower_addr(l, a)));
 	len = ir_alu(&l->b, IR_ADD, len, opnd_imm(-1));
@@ -476,15 +485,29 @@ static struct val lower_syscall_name(struct lower *l, struct expr *e, const stru
 }
 
 static const struct fn rows[] = {
-	{ "strlen", "(str|ptr s) uint64", "number of bytes of a string before its NUL", "begin { print(strlen(comm)) }", 0, check_strlen, lower_strlen },
-	{ "strcap", "(str|ptr s) uint64", "number of bytes that a string has room for, its NUL included", "begin { print(strcap(comm)) }", 0, check_strlen, lower_strcap },
-	{ "strstr", "(str|ptr haystack, str|ptr needle) int64", "where needle starts in haystack, counted from 0; -1 if it is not there", "begin { print(strstr(comm, \"on\")) }", 0, check_strstr, lower_strstr },
-	{ "strcontains", "(str|ptr haystack, str|ptr needle) bool", "true if haystack has needle in it", "tracepoint:syscalls:sys_enter_openat /strcontains(str(args.filename), \".so\")/ { @ = count() }", 0, check_strcontains, lower_strcontains },
-	{ "memcmp", "(any a, any b, int n) int64", "0 if the first n bytes of two arrays or strings are equal, else the difference of the first bytes that differ", "begin { print(memcmp(comm, \"sonde\", 5)) }", 0, check_memcmp, lower_memcmp },
-	{ "str_concat", "(str|ptr a, str|ptr b) string", "the two strings, one behind the other", "begin { print(str_concat(comm, \"!\")) }", 0, check_str_concat, lower_str_concat },
-	{ "strerror", "(int errno) string[64]", "what an error number means; results of system calls are negative: strerror(-args.ret)", "tracepoint:syscalls:sys_exit_openat /args.ret < 0/ { @[strerror(-args.ret)] = count() }", 0, check_name, lower_strerror },
-	{ "signal_name", "(int sig) string[64]", "name of a signal", "begin { print(signal_name(9)) }", 0, check_name, lower_signal_name },
-	{ "syscall_name", "(int nr) string[64]", "name of a system call, by its number", "begin { print(syscall_name(59)) }", 0, check_name, lower_syscall_name },
+	{ "strlen", "(str|ptr s) uint64", "number of bytes of a string before its NUL", "begin { print(strlen(comm)) }", 0,
+	  check_strlen, lower_strlen },
+	{ "strcap", "(str|ptr s) uint64", "number of bytes that a string can hold, including its NUL",
+	  "begin { print(strcap(comm)) }", 0, check_strlen, lower_strcap },
+	{ "strstr", "(str|ptr haystack, str|ptr needle) int64",
+	  "position of needle in haystack, counted from 0; -1 if it is not found", "begin { print(strstr(comm, \"on\")) }", 0,
+	  check_strstr, lower_strstr },
+	{ "strcontains", "(str|ptr haystack, str|ptr needle) bool", "true if haystack contains needle",
+	  "tracepoint:syscalls:sys_enter_openat /strcontains(str(args.filename), \".so\")/ { @ = count() }", 0, check_strcontains,
+	  lower_strcontains },
+	{ "memcmp", "(any a, any b, int n) int64",
+	  "0 if the first n bytes of two arrays or strings are equal, else the difference of the first bytes that differ",
+	  "begin { print(memcmp(comm, \"sonde\", 5)) }", 0, check_memcmp, lower_memcmp },
+	{ "str_concat", "(str|ptr a, str|ptr b) string", "the two strings, one after the other",
+	  "begin { print(str_concat(comm, \"!\")) }", 0, check_str_concat, lower_str_concat },
+	{ "strerror", "(int errno) string[64]",
+	  "the text of an error number; system calls return it negated: strerror(-args.ret)",
+	  "tracepoint:syscalls:sys_exit_openat /args.ret < 0/ { @[strerror(-args.ret)] = count() }", 0, check_name,
+	  lower_strerror },
+	{ "signal_name", "(int sig) string[64]", "name of a signal", "begin { print(signal_name(9)) }", 0, check_name,
+	  lower_signal_name },
+	{ "syscall_name", "(int nr) string[64]", "name of a system call, by its number", "begin { print(syscall_name(59)) }", 0,
+	  check_name, lower_syscall_name },
 };
 
 FN_FAMILY(fn_strings, rows);

@@ -1,17 +1,20 @@
-/* Functions whose kernel side takes pointers of known type: only such as the probe itself was given (fentry, fexit, rawtracepoint, iter), or what was
- * reached from them field by field. An address that went through a map or a cast is just a number to the verifier. */
-#include "bpf/image.h"
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Functions whose helper takes pointers of known type: only arguments of the probe itself (fentry, fexit, rawtracepoint, iter),
+ * or pointers that are reached from them field by field. An address that went through a map or a cast is a scalar to the
+ * verifier. */
+#include "image/image.h"
 #include "fn/family.h"
 #include "ir/lower.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "lang/check.h"
-#include "probe/provider.h"
+#include "lang/provider.h"
 
 static bool needs_typed(struct check *k, struct expr *e)
 {
 	if (k->unit->provider->flags & PROV_TYPED)
 		return true;
-	check_fail(k, e, E_NOT_ALLOWED_HERE, "%s() can only be used with fentry, fexit, rawtracepoint and iter probes", e->call.name);
+	check_fail(k, e, E_NOT_ALLOWED_HERE, "%s() can only be used with fentry, fexit, rawtracepoint and iter probes",
+		   e->call.name);
 	diag_hint(k->c->diag, "it takes pointers of known type, which only these probes have");
 	return false;
 }
@@ -28,12 +31,14 @@ static bool needs_struct(struct check *k, struct expr *e, struct expr *a, const 
 {
 	if (is_struct(a, name))
 		return true;
-	check_fail(k, a, E_ARG_TYPE, "%s() takes a struct %s (%s provided)", e->call.name, name, type_str(check_arena(k), a->type));
+	check_fail(k, a, E_ARG_TYPE, "%s() takes a struct %s (%s provided)", e->call.name, name,
+		   type_str(check_arena(k), a->type));
 	e->type = &type_error;
 	return false;
 }
 
-/* The address of the struct, as a pointer that the verifier knows; goes on only if it is not NULL, else to `none`. False after an error. */
+/* The address of the struct, as a pointer that the verifier knows; goes on only if it is not NULL, else to `none`. False after an
+ * error. */
 static bool typed_addr(struct lower *l, struct expr *e, struct expr *a, struct ir_block *none, vreg *addr)
 {
 	struct val v = lower_known_ptr(l, a, NULL);
@@ -45,14 +50,16 @@ static bool typed_addr(struct lower *l, struct expr *e, struct expr *a, struct i
 	else if (v.kind == VAL_REG && v.btf && !v.r.is_imm)
 		base = v.r.r;
 	if (!base) {
-		diag_error(l->c->diag, a->span, E_ARG_TYPE, "%s() takes what the probe was given, or a field of it: this is just an address", e->call.name);
-		diag_hint(l->c->diag, "write the way from args here, without a map or a cast");
+		diag_error(l->c->diag, a->span, E_ARG_TYPE,
+			   "%s() takes an argument of the probe, or a field of one: this is a plain address", e->call.name);
+		diag_hint(l->c->diag, "write the whole path from args here, without a map or a cast");
 		*addr = ir_imm(&l->b, 0);
 		return false;
 	}
 	ir_br(&l->b, C_EQ, base, opnd_imm(0), none, some);
 	ir_place(&l->b, some);
-	*addr = v.kind == VAL_MEM && v.mem.off ? ir_alu(&l->b, IR_ADD, base, opnd_imm(v.mem.off)) : base; /* lower_addr() would make a number of it */
+	*addr = v.kind == VAL_MEM && v.mem.off ? ir_alu(&l->b, IR_ADD, base, opnd_imm(v.mem.off)) :
+						 base; /* lower_addr() would make a scalar of it */
 	return true;
 }
 
@@ -60,8 +67,15 @@ static bool typed_addr(struct lower *l, struct expr *e, struct expr *a, struct i
 
 /* Where the kernel allows it: functions that hold what the path needs. */
 static const char *const path_funcs[] = {
-	"security_file_permission", "security_inode_getattr", "security_file_open", "security_path_truncate", "vfs_truncate", "vfs_fallocate",
-	"dentry_open", "vfs_getattr", "filp_close",
+	"security_file_permission",
+	"security_inode_getattr",
+	"security_file_open",
+	"security_path_truncate",
+	"vfs_truncate",
+	"vfs_fallocate",
+	"dentry_open",
+	"vfs_getattr",
+	"filp_close",
 };
 
 static bool has_path(const char *func)
@@ -85,16 +99,19 @@ static void check_path(struct check *k, struct expr *e)
 	if (!needs_struct(k, e, e->call.args[0], "path"))
 		return;
 	if (!size || size > k->max_strlen) {
-		check_fail(k, e->call.args[1], E_ARG_TYPE, "path() gives 1 to max_strlen (%u) bytes (%lld given)", k->max_strlen, (long long)size);
+		check_fail(k, e->call.args[1], E_ARG_TYPE, "path() gives 1 to max_strlen (%u) bytes (%lld given)", k->max_strlen,
+			   (long long)size);
 		return;
 	}
 	for (u32 i = 0; i < k->unit->site_cnt && !k->unit->is_assumed; i++) {
 		const struct site *s = &k->c->sites.at[k->unit->site_first + i];
 
 		if (s->func && k->unit->provider->flags & PROV_FUNC && !has_path(s->func)) {
-			check_fail(k, e, E_NOT_ALLOWED_HERE, "the kernel has no path() in %s", s->func);
-			diag_hint(k->c->diag, "it has it in security_file_permission, security_inode_getattr, security_file_open, security_path_truncate, vfs_truncate, "
-					      "vfs_fallocate, dentry_open, vfs_getattr, filp_close, and in iter probes");
+			check_fail(k, e, E_NOT_ALLOWED_HERE, "the kernel does not allow path() in %s", s->func);
+			diag_hint(
+				k->c->diag,
+				"it is allowed in security_file_permission, security_inode_getattr, security_file_open, security_path_truncate, vfs_truncate, "
+				"vfs_fallocate, dentry_open, vfs_getattr, filp_close, and in iter probes");
 			return;
 		}
 	}
@@ -145,8 +162,11 @@ static struct val lower_socket_cookie(struct lower *l, struct expr *e, const str
 }
 
 static const struct fn rows[] = {
-	{ "path", "(any path, ?lit size) string", "the file name of a struct path, in the functions where the kernel allows it", "fentry:filp_close { print(path(args.filp.f_path)) }", 0, check_path, lower_path },
-	{ "socket_cookie", "(any sock) uint64", "a number that the socket keeps for all its life", "fentry:tcp_close { print(socket_cookie(args.sk)) }", 0, check_socket_cookie, lower_socket_cookie },
+	{ "path", "(any path, ?lit size) string",
+	  "the file name of a struct path, in kernel functions where the kernel allows it",
+	  "fentry:filp_close { print(path(args.filp.f_path)) }", 0, check_path, lower_path },
+	{ "socket_cookie", "(any sock) uint64", "a number that identifies the socket as long as it exists",
+	  "fentry:tcp_close { print(socket_cookie(args.sk)) }", 0, check_socket_cookie, lower_socket_cookie },
 };
 
 FN_FAMILY(fn_typed, rows);

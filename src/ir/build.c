@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "ir/ir.h"
 
 void ir_mem_release(struct ir_mem *m)
@@ -50,7 +51,8 @@ u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place
 	struct ir_func *m = f->main;
 
 	avec_push(&m->mem->funcs, &m->slots,
-		  (struct ir_slot){ .size = size, .align = align, .place = place, .owner = f, .open = m->clock++, .close = UINT32_MAX });
+		  (struct ir_slot){
+			  .size = size, .align = align, .place = place, .owner = f, .open = m->clock++, .close = UINT32_MAX });
 	return m->slots.cnt - 1;
 }
 
@@ -150,7 +152,7 @@ void ir_store(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v)
 void ir_atomic_add(struct ir_build *b, vreg base, s64 off, u32 size, struct opnd v)
 {
 	if (v.is_imm)
-		v = opnd_reg(ir_imm(b, v.imm)); /* the instruction knows registers only */
+		v = opnd_reg(ir_imm(b, v.imm)); /* the instruction takes registers only */
 	append(b, (struct ir_insn){ .op = IR_ATOMIC_ADD, .a = base, .imm = off, .size = size, .b = v });
 }
 
@@ -168,8 +170,9 @@ vreg ir_cmpxchg(struct ir_build *b, vreg base, s64 off, vreg expected, vreg desi
 {
 	vreg d = ir_vreg(b->f);
 
-	append(b, (struct ir_insn){
-			  .op = IR_CMPXCHG, .d = d, .a = base, .imm = off, .size = 8, .b = opnd_reg(desired), .c = expected });
+	append(b,
+	       (struct ir_insn){
+		       .op = IR_CMPXCHG, .d = d, .a = base, .imm = off, .size = 8, .b = opnd_reg(desired), .c = expected });
 	return d;
 }
 
@@ -285,17 +288,28 @@ void ir_set_code(struct ir_func *f, struct ir_block *b, const struct ir_insn *co
 enum ir_cond ir_cond_negate(enum ir_cond c)
 {
 	switch (c) {
-	case C_EQ: return C_NE;
-	case C_NE: return C_EQ;
-	case C_ULT: return C_UGE;
-	case C_ULE: return C_UGT;
-	case C_UGT: return C_ULE;
-	case C_UGE: return C_ULT;
-	case C_SLT: return C_SGE;
-	case C_SLE: return C_SGT;
-	case C_SGT: return C_SLE;
-	case C_SGE: return C_SLT;
-	case C_SET: break;
+	case C_EQ:
+		return C_NE;
+	case C_NE:
+		return C_EQ;
+	case C_ULT:
+		return C_UGE;
+	case C_ULE:
+		return C_UGT;
+	case C_UGT:
+		return C_ULE;
+	case C_UGE:
+		return C_ULT;
+	case C_SLT:
+		return C_SGE;
+	case C_SLE:
+		return C_SGT;
+	case C_SGT:
+		return C_SLE;
+	case C_SGE:
+		return C_SLT;
+	case C_SET:
+		break;
 	}
 	BUG("C_SET has no negation");
 }

@@ -1,8 +1,10 @@
-/* Intermediate code: functions of basic blocks over virtual registers. Not SSA: a register may be assigned in several places (script
- * variables are), but most have one definition. Every block ends in exactly one of jmp, br, ret. Blocks are laid out in list order;
- * blocks[0] is the entry.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Intermediate code: functions of basic blocks over virtual registers. Not SSA: a register may be assigned in several places
+ * (script variables are), but most have one definition. Every block ends in exactly one of jmp, br, ret. Blocks are laid out in
+ * list order; blocks[0] is the entry.
  *
- * The main function may have subprograms: bodies of loops, which the kernel calls back. They share the list of slots and its clock.
+ * The main function may have subprograms: bodies of loops, which the kernel calls back. They share the list of slots and its
+ * clock.
  *
  * Stack objects are slots. Where a slot lives (the program's stack, or the per-CPU scratch area for big ones) is decided by
  * bpf/frame.c after lowering.
@@ -46,7 +48,7 @@ struct ir_block;
 
 enum { IR_ARGS_MAX = 5 };
 
-/* A line of the processor's cache: the passes go through all of them again and again. So what no operation has together shares memory. */
+/* One cache line, because every pass goes over all instructions. Fields that no single operation uses together share storage. */
 struct ir_insn {
 	enum ir_op op : 8;
 	enum ir_cond cond : 8; /* br */
@@ -61,8 +63,8 @@ struct ir_insn {
 	struct opnd b;
 	union {
 		struct {
-			s64 imm; /* imm, offsets, helper number */
-			struct opnd *args; /* call; nobody else's */
+			s64 imm;           /* imm, offsets, helper number */
+			struct opnd *args; /* call only */
 		};
 		struct {
 			struct ir_block *yes, *no; /* jmp, br; scratch has no */
@@ -74,9 +76,9 @@ _Static_assert(sizeof(struct ir_insn) == 64, "struct ir_insn is one line of the 
 
 struct ir_block {
 	u32 id;
-	bool is_seldom;     /* stands behind all others: what runs nearly always is one straight line, which the verifier walks first */
+	bool is_seldom; /* placed after all other blocks: the common path is one straight line, which the verifier walks first */
 	vec(struct ir_insn) insns;
-	/* ir_liveness(): registers whose value is needed behind the block, in order */
+	/* ir_liveness(): registers whose value is needed after the block, in order */
 	vreg *live_out;
 	u32 live_out_cnt;
 };
@@ -85,32 +87,32 @@ enum slot_place { SLOT_ANYWHERE, SLOT_ON_STACK, SLOT_IN_SCRATCH };
 
 struct ir_slot {
 	u32 size, align;
-	enum slot_place place; /* where it has to be: only the scratch area is the same for all functions of a program */
+	enum slot_place place; /* where it must be: all functions of a program share only the scratch area */
 	struct ir_func *owner;
-	/* Slots whose [open, close) do not overlap may share memory: numbers are taken from ir_func.clock. */
+	/* Slots whose [open, close) do not overlap may share memory. The numbers are values of ir_func.clock. */
 	u32 open, close;
 	/* bpf/frame.c */
 	bool in_scratch;
 	s32 off; /* from r10 (negative), or into the scratch area */
 };
 
-/* Where the functions of a script live. They are gone when its programs are made. */
+/* The memory of a script's functions. It is released when the programs are emitted. */
 struct ir_mem {
 	struct arena funcs; /* functions, blocks, slots, arguments */
-	struct arena code;  /* instructions and nothing else, so that the block at hand grows in its place */
-	struct arena pass;  /* what a pass needs while it runs: each clears it at its end */
+	struct arena code;  /* only instructions, so that the current block can grow in place */
+	struct arena pass;  /* temporary memory of a pass, which clears it at its end */
 };
 
 struct ir_func {
 	struct ir_mem *mem;
 	const char *name;
 	vec(struct ir_block *) blocks;
-	u32 vreg_cnt; /* registers are 1…vreg_cnt */
+	u32 vreg_cnt;                   /* registers are 1…vreg_cnt */
 	struct ir_block *scratch_block; /* the one with IR_SCRATCH, if any */
-	struct ir_func *main; /* itself, or what it is a subprogram of */
-	u32 stack_sz; /* bytes of slots on the stack, then of spilled registers too */
-	bool is_used; /* frame_layout(): something refers to it */
-	bool is_result_free; /* nobody looks at its result: r0 only has to hold something */
+	struct ir_func *main;           /* itself, or the function that it is a subprogram of */
+	u32 stack_sz;                   /* bytes of slots on the stack, then of spilled registers too */
+	bool is_used;                   /* frame_layout(): it is referred to */
+	bool is_result_free;            /* the result is ignored: r0 only has to be initialised */
 	/* of the main function */
 	vec(struct ir_func *) subs;
 	vec(struct ir_slot) slots;
@@ -129,12 +131,12 @@ void ir_mem_release(struct ir_mem *m);
 struct ir_func *ir_func_new(struct ir_mem *m, const char *name);
 struct ir_func *ir_sub_new(struct ir_func *main); /* the last of main->subs */
 struct ir_block *ir_block_new(struct ir_func *f); /* not yet in the layout */
-/* Puts the block at the end of the layout and goes on there. */
+/* Appends the block to the layout and makes it the current one. */
 void ir_place(struct ir_build *b, struct ir_block *blk);
 vreg ir_vreg(struct ir_func *f);
 u32 ir_slot_new(struct ir_func *f, u32 size, u32 align);
 u32 ir_slot_new_at(struct ir_func *f, u32 size, u32 align, enum slot_place place);
-/* One in the scratch area that is in use since that time of the clock. */
+/* A slot in the scratch area that is in use since `open`, a value of the clock. */
 u32 ir_slot_new_since(struct ir_func *f, u32 size, u32 align, u32 open);
 
 vreg ir_imm(struct ir_build *b, s64 imm);
@@ -156,7 +158,7 @@ vreg ir_slot_addr(struct ir_build *b, u32 slot, s64 off);
 vreg ir_arg(struct ir_build *b, u32 index);
 vreg ir_func_addr(struct ir_build *b, const struct ir_func *sub);
 vreg ir_call(struct ir_build *b, u32 helper, const struct opnd *args, u32 cnt);
-#define ir_call_of(b, helper, ...)                                                                                     \
+#define ir_call_of(b, helper, ...)                                                                                               \
 	ir_call((b), (helper), (struct opnd[]){ __VA_ARGS__ }, sizeof((struct opnd[]){ __VA_ARGS__ }) / sizeof(struct opnd))
 vreg ir_append_scratch(struct ir_build *b, struct ir_block *none_left);
 vreg ir_append_scratch_at(struct ir_build *b, vreg at);

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Which registers hold a value that is still needed, at the end of each block.
  *
- * Each register that some block reads before it sets it is followed from there backwards, to the blocks that set it. That takes as long as the answer
- * is: most registers live and die inside of one block, and most others cross one border only. */
+ * Each register that a block reads before it sets it is followed backwards from there, to the blocks that set it. The time is
+ * proportional to the size of the result: most registers are live inside one block only, and most others cross only one block
+ * boundary. */
 #include "ir/ir.h"
 
 struct place {
@@ -20,10 +22,13 @@ struct live {
 	struct places reads; /* before anything there sets the register */
 	struct places sets;
 	u32 *pred_end, *preds; /* those of block n end at pred_end[n], where those of n + 1 begin */
-	/* by block: the last register that was found to live at its start, at its end; that is set there */
+	/* by block: the last register that was found live at its start; at its end; that is set there */
 	vreg *in, *out, *set;
 	u32 *todo, todo_cnt;
-	vec(struct found { u32 block; vreg v; }) found;
+	vec(struct found {
+		u32 block;
+		vreg v;
+	}) found;
 };
 
 static void places_init(struct live *l, struct places *p, u32 room)
@@ -128,7 +133,7 @@ static void follow(struct live *l, vreg v)
 	}
 }
 
-/* Gives each block its part of what was found. */
+/* Distributes the result to the blocks. */
 static void hand_out(struct live *l)
 {
 	vreg *all = arena_alloc(l->arena, l->found.cnt * sizeof(*all));

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Programs, statements, and the tools that all lowering uses. */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "kern/uapi.h"
-#include "probe/provider.h"
+#include "image/image.h"
+#include "image/uapi.h"
+#include "lang/provider.h"
 
 /* What is known */
 
-/* What the function around a loop knows comes into the loop's body by memory: the body runs after the code that is there so far. */
+/* Values of the function around a loop reach the loop's body through memory: the body runs after the code emitted so far. */
 static vreg bring_in(struct lower *l, const struct known *k)
 {
 	u32 at = k - l->known.at, slot;
@@ -88,7 +89,7 @@ struct mem lower_temp(struct lower *l, u32 size, u32 align)
 	return (struct mem){ .base = ir_slot_addr(&l->b, slot, 0) };
 }
 
-/* Temporaries from `mark` on are free for others from here on. */
+/* Temporaries from `mark` on can be reused from here on. */
 static void close_temps(struct lower *l, u32 mark)
 {
 	struct ir_func *f = l->b.f->main;
@@ -143,7 +144,7 @@ void lower_zero(struct lower *l, struct mem m, u32 size)
 		return;
 	}
 	while (at < size) {
-		/* as wide as alignment and rest allow; the stack wants aligned accesses */
+		/* as wide as the alignment and the remaining size allow; the stack requires aligned accesses */
 		u32 w = 8;
 
 		while (w > size - at || (m.off + at) % w)
@@ -185,9 +186,13 @@ void lower_copy_by(struct lower *l, struct mem src, struct mem dst, u32 size, u3
 static u32 read_helper(enum addr_space as)
 {
 	switch (as) {
-	case AS_NONE: case AS_KERNEL: return HELPER_probe_read_kernel;
-	case AS_USER: return HELPER_probe_read_user;
-	case AS_ANY: return HELPER_probe_read;
+	case AS_NONE:
+	case AS_KERNEL:
+		return HELPER_probe_read_kernel;
+	case AS_USER:
+		return HELPER_probe_read_user;
+	case AS_ANY:
+		return HELPER_probe_read;
 	}
 	return HELPER_probe_read;
 }
@@ -203,7 +208,7 @@ void lower_read(struct lower *l, struct mem src, u32 size, struct mem dst)
 
 static vreg extend(struct lower *l, vreg v, const struct type *t)
 {
-	/* Loads extend with zeroes; the sign is left to do. */
+	/* Loads zero-extend; the sign extension is done here. */
 	if ((t->kind == T_INT || t->kind == T_ENUM) && t->is_signed && t->size < 8)
 		return ir_ext(&l->b, IR_SEXT, v, t->size);
 	return v;
@@ -213,21 +218,22 @@ struct val val_typed_ptr(struct lower *l, vreg r, const struct type *t)
 {
 	bool is_known = type_is_struct_ptr(t) && t->as == AS_KERNEL && !t->is_percpu && t->elem->size;
 
-	/* What pointers to other things are to the verifier differs between kernels. */
+	/* How the verifier treats pointers to other types differs between kernels. */
 	return (struct val){ VAL_REG, .r = opnd_reg(is_known ? r : ir_plain(&l->b, r)), .btf = is_known ? t->elem : NULL };
 }
 
-/* The verifier looks the member up by offset and size alone: it must find the one that is meant. */
+/* The verifier looks the member up by offset and size alone: it must find the same member. */
 bool lower_can_follow(struct mem src, const struct type *t)
 {
-	return src.btf && src.off >= 0 && src.off + (s64)t->size <= INT16_MAX && type_is_scalar(t) && type_has_scalar(src.btf, src.off, t);
+	return src.btf && src.off >= 0 && src.off + (s64)t->size <= INT16_MAX && type_is_scalar(t) &&
+		type_has_scalar(src.btf, src.off, t);
 }
 
 struct val lower_follow(struct lower *l, struct mem src, const struct type *t)
 {
 	bool may_be_null = l->unit->provider->flags & PROV_BTF_NULL;
 	struct ir_block *there = NULL, *done = NULL;
-	vreg d, v;
+	vreg d = 0, v;
 
 	BUG_ON(!lower_can_follow(src, t));
 	if (may_be_null) {
@@ -261,7 +267,7 @@ vreg lower_load(struct lower *l, struct mem src, const struct type *t)
 
 		lower_read(l, src, t->size, tmp);
 		src = tmp;
-	} else if (src.off % t->size) { /* a member of a packed struct; the stack wants aligned accesses */
+	} else if (src.off % t->size) { /* a member of a packed struct; the stack requires aligned accesses */
 		struct mem tmp = lower_temp(l, 8, 8);
 
 		lower_copy(l, src, tmp, t->size);
@@ -277,7 +283,7 @@ vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 
 	struct mem tmp = lower_temp(l, bytes > 8 ? 16 : 8, 8);
 	vreg v;
 
-	/* Bit-fields lie where they lie: fetch just their bytes, so that nothing behind the struct is touched. */
+	/* A bit-field may begin at any bit: load only its own bytes, so that no byte after the struct is read. */
 	src.off += bit_off / 8;
 	bit_off %= 8;
 	store_bytes(l, tmp, 8, opnd_imm(0));
@@ -294,6 +300,12 @@ vreg lower_load_bits(struct lower *l, struct mem src, const struct type *t, u32 
 	}
 	v = ir_alu(&l->b, IR_SHL, v, opnd_imm(64 - bit_off - bit_sz));
 	return ir_alu(&l->b, t->is_signed ? IR_SAR : IR_SHR, v, opnd_imm(64 - bit_sz));
+}
+
+s64 lower_boot_to_tai(struct lower *l)
+{
+	l->c->is_of_boot = true;
+	return l->c->target->boot_to_tai_ns;
 }
 
 /* Constants */
@@ -352,7 +364,7 @@ vreg lower_task(struct lower *l)
 
 bool lower_task_member(struct lower *l, const char *name, u32 size, struct mem *at)
 {
-	struct type_source *types = l->c->target->types;
+	struct type_source *types = target_types(l->c->target);
 	vreg r = lower_known(l, &task_known, 0);
 	const struct type *task = r && types ? types->find(types, "struct", "task_struct") : NULL;
 	const struct member *m;
@@ -375,6 +387,17 @@ vreg lower_cpu(struct lower *l)
 		lower_know(l, &what, 0, r);
 	}
 	return r;
+}
+
+void lower_fence(struct lower *l, vreg base, s64 off)
+{
+	if (l->c->target->is_weakly_ordered)
+		ir_fetch_add(&l->b, base, off, opnd_imm(0));
+}
+
+vreg lower_acquire(struct lower *l, vreg base, s64 off)
+{
+	return l->c->target->is_weakly_ordered ? ir_fetch_add(&l->b, base, off, opnd_imm(0)) : ir_load(&l->b, base, off, 8);
 }
 
 vreg lower_cpu_data(struct lower *l)
@@ -437,7 +460,8 @@ bool lower_var_is_new(const struct lower *l, const struct var *v)
 	return !v->home || (!v->is_shared && v->home_in != l->b.f);
 }
 
-/* A place for it, if it has none: a register, memory for what fits none, and memory that all functions reach for what several use. */
+/* Assigns storage, if it has none: a register; memory if it does not fit one; memory that all functions can reach if several use
+ * it. */
 static void give_home(struct lower *l, struct var *v)
 {
 	if (!lower_var_is_new(l, v))
@@ -483,7 +507,7 @@ void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 	if (type_is_scalar(v->type)) {
 		struct opnd o;
 
-		/* In a register, given a value once, and never without one: it leads where that value leads. */
+		/* It is in a register, and assigned exactly once: it points to what that value points to. */
 		if (v->assign_cnt == 1 && !v->is_shared && !v->needs_init && !v->is_zeroed && v->type->kind == T_POINTER) {
 			struct val known = lower_known_ptr(l, value, NULL);
 
@@ -499,7 +523,7 @@ void lower_var_assign(struct lower *l, struct var *v, struct expr *value)
 	lower_store_over(l, value, v, v->type, lower_var_mem(l, v));
 }
 
-/* Zero: what a variable holds that was only declared. */
+/* Zero: the value of a variable that was only declared. */
 void lower_var_init(struct lower *l, struct var *v)
 {
 	if (!v->type)
@@ -514,23 +538,41 @@ void lower_var_init(struct lower *l, struct var *v)
 static enum ir_op arith_op(enum binary_op op)
 {
 	switch (op) {
-	case BIN_ADD: return IR_ADD;
-	case BIN_SUB: return IR_SUB;
-	case BIN_MUL: return IR_MUL;
-	case BIN_DIV: return IR_DIV;
-	case BIN_MOD: return IR_MOD;
-	case BIN_AND: return IR_AND;
-	case BIN_OR: return IR_OR;
-	case BIN_XOR: return IR_XOR;
-	case BIN_SHL: return IR_SHL;
-	case BIN_SHR: return IR_SHR;
-	case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+	case BIN_ADD:
+		return IR_ADD;
+	case BIN_SUB:
+		return IR_SUB;
+	case BIN_MUL:
+		return IR_MUL;
+	case BIN_DIV:
+		return IR_DIV;
+	case BIN_MOD:
+		return IR_MOD;
+	case BIN_AND:
+		return IR_AND;
+	case BIN_OR:
+		return IR_OR;
+	case BIN_XOR:
+		return IR_XOR;
+	case BIN_SHL:
+		return IR_SHL;
+	case BIN_SHR:
+		return IR_SHR;
+	case BIN_EQ:
+	case BIN_NE:
+	case BIN_LT:
+	case BIN_LE:
+	case BIN_GT:
+	case BIN_GE:
+	case BIN_LAND:
+	case BIN_LOR:
+	case BIN_CNT:
 		break;
 	}
 	BUG("%s is not arithmetic", binary_op_text[op]);
 }
 
-/* Division and modulo by zero give 1, and say so; shifts use the low six bits, as the machine does. */
+/* Division and modulo by zero give 1 and a warning; shifts use the low six bits, as the machine does. */
 vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd b, struct span at)
 {
 	struct ir_block *zero, *good, *done;
@@ -553,7 +595,8 @@ vreg lower_arith(struct lower *l, enum binary_op op, struct opnd a, struct opnd 
 	ir_place(&l->b, zero);
 	u32 mark = lower_mark(l);
 
-	lower_runtime_error(l, at, "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.");
+	lower_runtime_error(
+		l, at, "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.");
 	lower_forget(l, mark);
 	ir_mov_to(&l->b, d, opnd_imm(1));
 	ir_jmp(&l->b, done);
@@ -571,15 +614,15 @@ static void lower_compound(struct lower *l, struct stmt *s)
 		struct opnd delta = lower_scalar(l, value);
 
 		if (val->kind == T_POINTER && val->elem->size > 1)
-			delta = delta.is_imm ? opnd_imm(delta.imm * val->elem->size)
-					     : opnd_reg(ir_alu(&l->b, IR_MUL, delta.r, opnd_imm(val->elem->size)));
+			delta = delta.is_imm ? opnd_imm(delta.imm * val->elem->size) :
+					       opnd_reg(ir_alu(&l->b, IR_MUL, delta.r, opnd_imm(val->elem->size)));
 		if (op == BIN_SUB)
 			delta = delta.is_imm ? opnd_imm(-delta.imm) : opnd_reg(ir_neg(&l->b, delta.r));
 		lower_map_add(l, t, delta, false);
 		return;
 	}
 	if (t->kind == E_MAP) {
-		/* the rest is read, computed, written */
+		/* the others are a load, a computation and a store */
 		struct expr *sum = arena_new(l->c->arena, struct expr);
 
 		*sum = (struct expr){ .kind = E_BINARY, .span = s->span, .type = &type_s64 };
@@ -626,7 +669,7 @@ static void lower_stmt(struct lower *l, struct stmt *s)
 	switch (s->kind) {
 	case S_EXPR:
 	case S_DISCARD:
-		/* Without anybody to read it, x++ need not fetch the old value. */
+		/* If its value is not used, x++ need not fetch the old value. */
 		if (s->expr->kind == E_INCDEC && s->expr->incdec.target->kind == E_MAP) {
 			s64 step = s->expr->type->kind == T_POINTER ? MAX(1, s->expr->type->elem->size) : 1;
 
@@ -683,20 +726,15 @@ void lower_block(struct lower *l, struct block *b)
 
 	for (u32 i = 0; i < b->cnt; i++) {
 		lower_stmt(l, b->stmts[i]);
-		/* What is not true any more would be looked at by each statement that follows. What the block found here stays: others count it. */
+		/* Drop stale facts, so that later statements need not skip them. Entries from before the block stay: marks index
+		 * them. */
 		while (l->known.cnt > first && !l->known.at[l->known.cnt - 1].what)
 			l->known.cnt--;
 	}
 }
 
-/* A predicate that works with long strings or buffers, or has loops, needs the scratch area before the body does. */
-static void find_big(struct expr *e, void *arg)
-{
-	if (e->kind == E_BLOCK || (e->type && !type_is_scalar(e->type) && e->type->size > 32))
-		*(bool *)arg = true;
-}
-
-/* Goes on if no program of the script is running on this CPU, and lets none in until the end, where the word is given back. */
+/* Continues only if no program of the script is running on this CPU, and keeps others out until the end, where the word is
+ * released. */
 static void take_guard(struct lower *l)
 {
 	struct ir_block *busy = ir_block_new(l->b.f), *go_on = ir_block_new(l->b.f);
@@ -711,7 +749,7 @@ static void take_guard(struct lower *l)
 	l->leave_plain = ir_block_new(l->b.f);
 }
 
-/* What loops want done first goes right behind it, see lower_loops_end(). */
+/* The set-up code of loops is inserted directly after it, see lower_loops_end(). */
 static void take_scratch(struct lower *l)
 {
 	if (l->c->needs_guard)
@@ -738,7 +776,7 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u, struct ir_mem *mem
 	struct lower l = { .c = c, .image = c->image, .unit = u };
 	struct ir_func *f = ir_func_new(mem, u->name);
 	struct ir_block *end;
-	bool early = false;
+	bool early = u->has_big_pred;
 	s64 result = u->provider->flags & PROV_RETURNS_1 ? 1 : 0;
 
 	l.b = (struct ir_build){ .f = f, .span = u->probe->span };
@@ -750,8 +788,6 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u, struct ir_mem *mem
 		u->provider->lower_entry(&l);
 	if (c->target->filter_pid && (u->provider->flags & PROV_PID_FILTER))
 		lower_pid_filter(&l);
-	if (u->pred)
-		expr_walk(u->pred, find_big, &early);
 	vec_for(v, &u->vars)
 		early |= (*v)->needs_init && (*v)->type && ((*v)->is_shared || !type_is_scalar((*v)->type));
 	if (early)

@@ -1,13 +1,15 @@
-/* From the checked tree to intermediate code. The hooks of functions (fn/) and providers (probe/) generate code through this interface.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From the checked tree to intermediate code. The hooks of functions (fn/) and providers (probe/) generate code through this
+ * interface.
  *
- * A value is a register (scalars, extended to 64 bits by their type) or memory. Memory that the program can read directly (stack slot,
- * scratch, map value, ring record) has as AS_NONE here; memory at a kernel or user address has as AS_KERNEL or AS_USER and is read by
- * lower_read() at the moment it is needed, straight into its destination.
+ * A value is a register (scalars, extended to 64 bits by their type) or memory. Memory that the program can read directly (stack
+ * slot, scratch, map value, ring record) has as AS_NONE here; memory at a kernel or user address has as AS_KERNEL or AS_USER and
+ * is read by lower_read() at the moment it is needed, straight into its destination.
  *
- * Pointers that the kernel hands to typed programs (fentry, raw tracepoints, iterators), and what is found through them, are known to the
- * verifier: it lets programs follow them by plain loads, and functions such as path() take nothing else. Such a value has `btf` set. It
- * is good for following only: the verifier forbids most arithmetic with it, so everybody else gets a plain number (lower_expr() does
- * that; lower_known_ptr() does not). It may be NULL where the provider has PROV_BTF_NULL.
+ * Pointers that the kernel hands to typed programs (fentry, raw tracepoints, iterators), and what is found through them, are
+ * known to the verifier: it lets programs follow them by plain loads, and functions such as path() take nothing else. Such a
+ * value has `btf` set. It is good for following only: the verifier forbids most arithmetic with it, so everybody else gets a
+ * plain number (lower_expr() does that; lower_known_ptr() does not). It may be NULL where the provider has PROV_BTF_NULL.
  */
 #pragma once
 
@@ -21,7 +23,7 @@ struct stack_id;
 struct mem {
 	vreg base;
 	s64 off;
-	enum addr_space as; /* AS_NONE: ours */
+	enum addr_space as;     /* AS_NONE: ours */
 	const struct type *btf; /* base is a pointer that the verifier knows to lead to this struct; NULL: a plain address */
 };
 
@@ -29,10 +31,11 @@ enum val_kind { VAL_NONE, VAL_REG, VAL_MEM };
 
 struct val {
 	enum val_kind kind;
-	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to its NUL, which may be among them, a stack's head and frames */
-	u32 len_plus; /* … and this much more, see lower.tail_at */
-	struct opnd r; /* VAL_REG */
-	struct mem mem; /* VAL_MEM */
+	vreg len; /* VAL_MEM: bytes in use, if known (at most the type's size): a string up to its NUL, which may be among them, a
+		     stack's head and frames */
+	u32 len_plus;           /* … and this much more, see lower.tail_at */
+	struct opnd r;          /* VAL_REG */
+	struct mem mem;         /* VAL_MEM */
 	const struct type *btf; /* VAL_REG: see struct mem */
 };
 
@@ -56,8 +59,8 @@ static inline struct val val_mem(struct mem m)
 	return (struct val){ VAL_MEM, .mem = m };
 }
 
-/* A value that is computed once per program run: pid_tgid, the CPU's part of the data map, … Valid while the code that computed it
- * dominates the code that wants it: the list is cut back when a branch ends. */
+/* A value that is computed once per program run: pid_tgid, the CPU's part of the data map, … Valid while the code that computed
+ * it dominates the code that wants it: the list is cut back when a branch ends. */
 struct known {
 	const void *what; /* identity: a fn row, or the address of a static */
 	u64 key;
@@ -86,25 +89,30 @@ struct lower {
 	struct ir_block *leave_plain; /* the same before scratch was taken */
 	vreg ctx;
 	vec(struct known) known;
-	vec(u32) temps;  /* slots of the statement at hand */
-	vreg scratch;    /* base of the scratch area, see IR_SCRATCH */
-	vreg guard;      /* compile.needs_guard: this CPU's part of the data map, where the word is */
-	bool zero_tails; /* keys: bytes behind a string's end must be zero */
+	vec(u32) temps;                        /* slots of the statement at hand */
+	vreg scratch;                          /* base of the scratch area, see IR_SCRATCH */
+	vreg guard;                            /* compile.needs_guard: this CPU's part of the data map, where the word is */
+	bool zero_tails;                       /* keys: bytes behind a string's end must be zero */
 	struct ir_block *loop_next, *loop_end; /* where continue and break go */
 	/* ir/lower_loop.c */
-	struct around *around; /* NULL in the main function */
-	vreg frame;            /* what the main function shares with the bodies of its loops */
-	u32 frame_slot;        /* 1 + slot of it */
-	u32 known_first;       /* of this function */
+	struct around *around;                /* NULL in the main function */
+	vreg frame;                           /* what the main function shares with the bodies of its loops */
+	u32 frame_slot;                       /* 1 + slot of it */
+	u32 known_first;                      /* of this function */
 	struct ir_block *start, *after_start; /* where memory of loops is set up */
-	u32 leave_slot;        /* 1 + slot: how a loop's body was left, if not by its end … */
-	u64 leaves;            /* … and how the one at hand can be: bits of enum leave */
-	struct fn_call *fn;    /* the innermost function whose call is being lowered */
-	struct mem tail; /* where a record's tail goes on (no base: none is written): a byte longer than the value for it, of which bytes behind the value do not matter */
-	u32 tail_at;     /* bytes of the record before it, if the record ends with the value. A length that is computed may count them, too (val.len_plus) */
-	vec(struct pin { const struct expr *e; struct val v; }) pins;
+	u32 leave_slot;                       /* 1 + slot: how a loop's body was left, if not by its end … */
+	u64 leaves;                           /* … and how the one at hand can be: bits of enum leave */
+	struct fn_call *fn;                   /* the innermost function whose call is being lowered */
+	struct mem tail; /* where a record's tail goes on (no base: none is written): a byte longer than the value for it, of
+			    which bytes behind the value do not matter */
+	u32 tail_at;     /* bytes of the record before it, if the record ends with the value. A length that is computed may count
+			    them, too (val.len_plus) */
+	vec(struct pin {
+		const struct expr *e;
+		struct val v;
+	}) pins;
 	vec(struct lower_walk *) walks; /* ir/lower_unwind.c */
-	struct stack_id *stack_id; /* the number that is wanted instead of a stack's frames; NULL: none */
+	struct stack_id *stack_id;      /* the number that is wanted instead of a stack's frames; NULL: none */
 };
 
 /* Expressions. */
@@ -135,7 +143,7 @@ vreg lower_var_cut(struct lower *l, const struct var *v, vreg r);
 bool lower_var_is_new(const struct lower *l, const struct var *v); /* this function has no place for it yet */
 vreg lower_var_get(struct lower *l, struct var *v);                /* scalars only */
 void lower_var_set(struct lower *l, struct var *v, struct opnd o);
-struct mem lower_var_mem(struct lower *l, struct var *v);          /* others only */
+struct mem lower_var_mem(struct lower *l, struct var *v); /* others only */
 void lower_var_assign(struct lower *l, struct var *v, struct expr *value);
 void lower_var_init(struct lower *l, struct var *v);
 
@@ -165,8 +173,8 @@ vreg lower_ctx(struct lower *l);
 /* Computed once: returns the register, or 0 when the caller has to compute it and call lower_know(). */
 vreg lower_known(struct lower *l, const void *what, u64 key);
 void lower_know(struct lower *l, const void *what, u64 key, vreg r);
-/* The same for a number (no address that the verifier knows): what is computed at the program's start, and cannot be computed again in the
- * body of a loop, is found there, too. */
+/* The same for a number (no address that the verifier knows): what is computed at the program's start, and cannot be computed
+ * again in the body of a loop, is found there, too. */
 void lower_know_number(struct lower *l, const void *what, u64 key, vreg r);
 /* Whether a value that goes to dst goes to a record's tail. */
 bool lower_in_tail(const struct lower *l, struct mem dst);
@@ -174,11 +182,19 @@ bool lower_in_tail(const struct lower *l, struct mem dst);
 void lower_put_frames(struct lower *l, struct mem at, vreg cnt);
 vreg lower_frames(struct lower *l, struct mem at);
 
-/* The current task as the verifier knows it; the kernel must have types (KF_BTF). A program that asked for it, for whatever reason, needs no
- * helper for what is a member of it: a call costs 10 to 20 ns, a load next to nothing. */
+/* The current task as the verifier knows it; the kernel must have types (KF_BTF). A program that asked for it, for whatever
+ * reason, needs no helper for what is a member of it: a call costs 10 to 20 ns, a load next to nothing. */
 vreg lower_task(struct lower *l);
 /* Where a member of it is, if the program has asked and there is such a member of that size, aligned to it or to 8. */
 bool lower_task_member(struct lower *l, const char *name, u32 size, struct mem *at);
+
+/* Order: CPUs and user space share the data map, image/shared.h has the memory model. Where the processor keeps stores and loads
+ * in order, a fence is nothing and an acquiring load a plain one. */
+/* Everything before it is visible before everything after it. base + off: eight aligned bytes of the data map, which stay as they
+ * are. */
+void lower_fence(struct lower *l, vreg base, s64 off);
+/* A load of eight bytes, before all that comes after it. */
+vreg lower_acquire(struct lower *l, vreg base, s64 off);
 
 /* The start of this CPU's part of the data map. */
 vreg lower_cpu_data(struct lower *l);
@@ -201,48 +217,35 @@ void lower_map_assign(struct lower *l, struct expr *target, struct expr *value);
 vreg lower_map_add(struct lower *l, struct expr *target, struct opnd delta, bool want_old);
 /* The key of a map access, in memory, laid out for the map. */
 struct mem lower_map_key(struct lower *l, struct expr *e);
-/* delete(@m, k) and delete(@m). Returns 1 if there was something, else 0; want_missing: 0 if there was something, else another number. */
+/* delete(@m, k) and delete(@m). Returns 1 if there was something, else 0; want_missing: 0 if there was something, else another
+ * number. */
 vreg lower_map_delete(struct lower *l, struct expr *e, bool want_missing);
+/* How programs read the number that an aggregation is (agg->number). */
+struct agg_number {
+	/* Adds a CPU's share to acc and acc2, which begin as 0. */
+	void (*fold)(struct lower *l, const struct type *t, vreg share, vreg acc, vreg acc2);
+	/* The number that they stand for when acc2 is not 0; otherwise it is 0. NULL: acc is the number. */
+	vreg (*finish)(struct lower *l, const struct type *t, vreg acc, vreg acc2);
+};
 /* The number that an aggregation has over all CPUs. */
 vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key);
-vreg lower_map_find(struct lower *l, struct expr *e); /* NULL or the value's address */
+vreg lower_map_find(struct lower *l, struct expr *e);               /* NULL or the value's address */
 bool lower_is_same_key(const struct expr *a, const struct expr *b); /* in one run of a program, as far as can be told */
 
-/* Slots in front of a hash map. */
-struct slot {
-	const struct map *map;
-	vreg at;   /* its address */
-	vreg mark; /* what stands there if it belongs to the key, and has a value */
-	struct mem key; /* in memory; small keys are not, as the mark tells them */
-};
-struct slot lower_slot(struct lower *l, struct expr *e);
-struct slot lower_slot_by(struct lower *l, const struct map *m, struct mem key); /* of a key that is not small */
-struct mem lower_slot_key(struct lower *l, const struct slot *s); /* as the hash map wants it */
-struct mem lower_slot_value(const struct slot *s);
-/* Goes to `mine` if the slot belongs to the key, now if not before, and to `other` if it belongs to another one. */
-void lower_slot_claim(struct lower *l, const struct slot *s, struct ir_block *mine, struct ir_block *other);
-/* Goes to `hit` if the slot has the key's value, to `none` if the key has none, to `other` if it belongs to another key. */
-void lower_slot_look(struct lower *l, const struct slot *s, struct ir_block *hit, struct ir_block *none, struct ir_block *other);
-/* The slot, which belongs to the key, has a value from now on; or none. */
-void lower_slot_fill(struct lower *l, const struct slot *s, vreg value);
-void lower_slot_empty(struct lower *l, const struct slot *s);
-vreg lower_slot_empty_once(struct lower *l, const struct slot *s); /* 1 if it was this run that did it, else 0 */
+/* All of a map: what for_each_map_elem() takes; of a map without key the address of its value. */
+vreg lower_map_whole(struct lower *l, const struct map *m);
 
-/* The kernel's number for the stack that the key of an update ends in (ir/lower_stackid.c). */
+/* A key that ends in a stack may do with the kernel's number for the stack (store/stackids.c). While the key is lowered,
+ * lower.stack_id asks the function that gives the stack for it. */
 struct stack_id {
-	const struct map *map;
 	struct expr *of; /* the stack */
 	vreg r;          /* its number, or more than any; 0: it cannot be asked for, and the frames are in the key */
 	struct mem at;   /* where in the key the stack is */
+	struct layer *layer;
+	/* The function calls this instead of taking the frames, and sets r to the result and `at`. flags: those of
+	 * bpf_get_stackid(). */
+	vreg (*ask)(struct lower *l, const struct stack_id *id, u64 flags);
 };
-/* The key of an update; of its last part only what precedes the frames, if id->r is set then. */
-struct mem lower_key_by_stack_id(struct lower *l, struct expr *target, struct stack_id *id);
-/* For the function that gives the stack lower.stack_id->of: asks for the number. */
-vreg lower_stack_id(struct lower *l, u64 flags);
-/* Goes to `mine`, with the key's slot in *s, or to `other`. */
-void lower_stack_id_claim(struct lower *l, struct mem key, const struct stack_id *id, struct slot *s, struct ir_block *mine, struct ir_block *other);
-/* Takes the frames after all: the key is whole then. */
-void lower_stack_id_frames(struct lower *l, const struct stack_id *id);
 
 /* Strings. */
 /* What numbers mean: text() of those below cnt, `other` of all others and where it gives NULL. */
@@ -259,9 +262,12 @@ void lower_site_text(struct lower *l, struct opnd site, const struct type *t, st
 void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 max_len, bool stop_at_nul, struct ir_block *yes,
 			 struct ir_block *no);
 /* The same of memory of ours: len bytes, or up to a NUL. */
-void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no);
+void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes,
+		      struct ir_block *no);
 vreg lower_to_bool(struct lower *l, struct opnd v);
 
+/* What TAI was ahead of the boot clock when the script was compiled. */
+s64 lower_boot_to_tai(struct lower *l);
 /* pid in the tracer's namespace. */
 vreg lower_pid(struct lower *l);
 
@@ -281,8 +287,8 @@ struct ir_func *lower_unit(struct compile *c, struct unit *u, struct ir_mem *mem
 /* Control flow. */
 void lower_block(struct lower *l, struct block *b);
 void lower_branch(struct lower *l, struct expr *cond, struct ir_block *yes, struct ir_block *no);
-u32 lower_mark(const struct lower *l);            /* what is known now … */
-void lower_forget(struct lower *l, u32 mark);     /* … and nothing more */
+u32 lower_mark(const struct lower *l);        /* what is known now … */
+void lower_forget(struct lower *l, u32 mark); /* … and nothing more */
 
 /* Records. lower_emit() lays out the record for the given values and sends it. Control records are never lost. */
 struct rec *lower_rec_new(struct lower *l, struct expr *call);
@@ -301,9 +307,10 @@ void lower_while(struct lower *l, struct stmt *s);
 void lower_unroll(struct lower *l, struct stmt *s);
 void lower_for(struct lower *l, struct stmt *s);
 /* In the body of a loop: has e computed before the outermost one begins, once, by this function. */
-struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst));
-/* A loop that functions of the language have inside: what is lowered between begin and end is its body, a function that returns 0 for another round
- * and 1 for the end. It reaches nothing but the scratch area. */
+struct mem lower_before_loops(struct lower *l, struct expr *e,
+			      struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst));
+/* A loop that functions of the language have inside: what is lowered between begin and end is its body, a function that returns 0
+ * for another round and 1 for the end. It reaches nothing but the scratch area. */
 struct lower_body {
 	struct around around;
 };
@@ -312,8 +319,8 @@ vreg lower_body_frame(struct lower *l); /* what a helper hands to it as its last
 const struct ir_func *lower_body_end(struct lower *l);
 /* depth: how many functions the body is, itself and those that it has called back. */
 void lower_body_loop(struct lower *l, struct opnd rounds, const struct ir_func *body, u32 depth);
-/* The user stack of the thread at hand, found by tables: at most limit addresses to `to`, zeroes behind them. Returns how many bytes they take. What
- * goes wrong is counted for the place. */
+/* The user stack of the thread at hand, found by tables: at most limit addresses to `to`, zeroes behind them. Returns how many
+ * bytes they take. What goes wrong is counted for the place. */
 vreg lower_unwind(struct lower *l, struct span at, struct mem to, u32 limit);
 /* Once, when all code is there. */
 void lower_loops_end(struct lower *l);

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Expressions. */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "fn/fn.h"
-#include "kern/uapi.h"
-#include "probe/provider.h"
+#include "image/image.h"
+#include "lang/fn.h"
+#include "image/uapi.h"
+#include "lang/provider.h"
 
 /* An address of unknown space is read by the helper that guesses. */
 static enum addr_space space_of(const struct type *ptr)
@@ -12,7 +13,7 @@ static enum addr_space space_of(const struct type *ptr)
 	return ptr->kind != T_POINTER || ptr->as == AS_NONE ? AS_ANY : ptr->as;
 }
 
-/* What is done from here on is for e; returns what to give to leave(). */
+/* Code from here on belongs to e; returns the argument for leave(). */
 static struct span enter(struct lower *l, const struct expr *e)
 {
 	struct span outer = l->at;
@@ -58,7 +59,7 @@ vreg lower_reg(struct lower *l, struct expr *e)
 	return lower_force(l, lower_scalar(l, e));
 }
 
-/* A pointer, in a register; *btf: what it is known to lead to, or NULL. */
+/* A pointer, in a register; *btf: the type that it is known to point to, or NULL. */
 static vreg lower_ptr(struct lower *l, struct expr *e, const struct type **btf)
 {
 	struct val v = lower_known_ptr(l, e, NULL);
@@ -94,7 +95,7 @@ static void store_scalar(struct lower *l, struct mem dst, u32 size, struct opnd 
 	ir_store(&l->b, dst.base, dst.off, size, v);
 }
 
-/* The text of a literal, cut or filled up with zeroes to `size` bytes. */
+/* The text of a literal, truncated or padded with zeros to `size` bytes. */
 static void store_literal(struct lower *l, const struct expr *e, u32 size, struct mem dst)
 {
 	u32 used = MIN(size, e->str.len + 1), rounded = MIN(size, ALIGN_UP(used, 8));
@@ -126,12 +127,14 @@ static void store_literal(struct lower *l, const struct expr *e, u32 size, struc
 		lower_zero(l, (struct mem){ dst.base, dst.off + rounded }, size - rounded);
 }
 
-/* Copies a string of `size` bytes up to its NUL, to memory that is zero: what may lie behind the NUL stays there. One without a NUL, which
- * was cut, is copied whole. */
+/* Copies a string of `size` bytes up to its NUL, to zeroed memory: bytes after the NUL are not copied. A string without a NUL,
+ * which was truncated, is copied whole. */
 static void copy_text(struct lower *l, struct mem src, u32 size, struct mem dst)
 {
 	struct ir_block *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
-	u32 helper = src.as == AS_USER ? HELPER_probe_read_user_str : src.as == AS_ANY ? HELPER_probe_read_str : HELPER_probe_read_kernel_str;
+	u32 helper = src.as == AS_USER ? HELPER_probe_read_user_str :
+		src.as == AS_ANY       ? HELPER_probe_read_str :
+					 HELPER_probe_read_kernel_str;
 	vreg len = ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(size), opnd_reg(lower_addr(l, src)));
 
 	if (src.as != AS_NONE)
@@ -145,17 +148,34 @@ static void copy_text(struct lower *l, struct mem src, u32 size, struct mem dst)
 	ir_place(&l->b, done);
 }
 
-/* The bytes behind the NUL may be anything: str() leaves there what was there before, and so it is copied from variable to map to tuple;
- * behind the text in an array of a program anything may lie. comm is filled up with zeroes by the kernel. */
+/* The bytes after the NUL are undefined: str() leaves the old contents there, and they are copied along from variable to map to
+ * tuple; in an array of a traced program they can be anything, too. The kernel pads comm with zeros. */
 static bool has_dirty_tail(const struct expr *e)
 {
 	switch (e->kind) {
 	case E_CALL:
 		return e->type != &type_comm;
-	case E_VAR: case E_MAP: case E_CAST: case E_BLOCK: case E_FIELD: case E_INDEX: case E_UNARY:
+	case E_VAR:
+	case E_MAP:
+	case E_CAST:
+	case E_BLOCK:
+	case E_FIELD:
+	case E_INDEX:
+	case E_UNARY:
 		return true;
-	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_BINARY: case E_TERNARY: case E_TUPLE:
-	case E_INCDEC: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_INT:
+	case E_BOOL:
+	case E_STR:
+	case E_PARAM:
+	case E_CONST:
+	case E_BINARY:
+	case E_TERNARY:
+	case E_TUPLE:
+	case E_INCDEC:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		break;
 	}
 	return false;
@@ -175,13 +195,13 @@ static void store_string(struct lower *l, struct expr *e, const struct type *t, 
 		lower_site_text(l, lower_scalar(l, e), e->type, dst, t);
 		return;
 	}
-	/* The rest of a longer destination is cleared; what is behind the NUL only matters in keys. */
+	/* The rest of a longer destination is cleared; bytes after the NUL matter only in keys. */
 	if (must_clean)
 		lower_zero(l, dst, t->size);
 	else if (t->size > size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + size }, t->size - size);
-	/* A call writes nothing behind the NUL; what is copied from elsewhere has to be copied as text. What may be longer than the
-	 * destination is made elsewhere, and cut. */
+	/* A call writes nothing after the NUL; a value that is copied from elsewhere must be copied as text. A value that may be
+	 * longer than the destination is built elsewhere, and truncated. */
 	v = lower_expr(l, e, (must_clean && e->kind != E_CALL) || e->type->size > t->size ? NULL : &dst);
 	BUG_ON(v.kind != VAL_MEM);
 	if (v.mem.base == dst.base && v.mem.off == dst.off && v.mem.as == AS_NONE)
@@ -221,7 +241,8 @@ void lower_convert(struct lower *l, struct mem src, const struct type *from, str
 
 		if (m->off > at)
 			lower_zero(l, (struct mem){ dst.base, dst.off + at }, m->off - at);
-		lower_convert(l, (struct mem){ src.base, src.off + f->off }, f->type, (struct mem){ dst.base, dst.off + m->off }, m->type);
+		lower_convert(l, (struct mem){ src.base, src.off + f->off }, f->type, (struct mem){ dst.base, dst.off + m->off },
+			      m->type);
 		at = m->off + m->type->size;
 	}
 	if (to->size > at)
@@ -291,7 +312,7 @@ static void store(struct lower *l, struct expr *e, const struct type *t, struct 
 	}
 	if (t->kind == T_BUFFER && l->zero_tails)
 		lower_zero(l, dst, t->size);
-	/* what it writes in place ends with its own type; a stack's frames are all written, used or not */
+	/* it writes no more in place than its own type has; all frames of a stack are written, used or not */
 	if ((type_is_stack(t) || (t->kind == T_BUFFER && !l->zero_tails)) && t->size > e->type->size)
 		lower_zero(l, (struct mem){ dst.base, dst.off + e->type->size }, t->size - e->type->size);
 	v = lower_expr(l, e, &dst);
@@ -358,14 +379,31 @@ vreg lower_to_bool(struct lower *l, struct opnd v)
 static enum ir_cond compare_cond(enum binary_op op, bool is_signed)
 {
 	switch (op) {
-	case BIN_EQ: return C_EQ;
-	case BIN_NE: return C_NE;
-	case BIN_LT: return is_signed ? C_SLT : C_ULT;
-	case BIN_LE: return is_signed ? C_SLE : C_ULE;
-	case BIN_GT: return is_signed ? C_SGT : C_UGT;
-	case BIN_GE: return is_signed ? C_SGE : C_UGE;
-	case BIN_ADD: case BIN_SUB: case BIN_MUL: case BIN_DIV: case BIN_MOD: case BIN_AND: case BIN_OR: case BIN_XOR: case BIN_SHL: case BIN_SHR:
-	case BIN_LAND: case BIN_LOR: case BIN_CNT:
+	case BIN_EQ:
+		return C_EQ;
+	case BIN_NE:
+		return C_NE;
+	case BIN_LT:
+		return is_signed ? C_SLT : C_ULT;
+	case BIN_LE:
+		return is_signed ? C_SLE : C_ULE;
+	case BIN_GT:
+		return is_signed ? C_SGT : C_UGT;
+	case BIN_GE:
+		return is_signed ? C_SGE : C_UGE;
+	case BIN_ADD:
+	case BIN_SUB:
+	case BIN_MUL:
+	case BIN_DIV:
+	case BIN_MOD:
+	case BIN_AND:
+	case BIN_OR:
+	case BIN_XOR:
+	case BIN_SHL:
+	case BIN_SHR:
+	case BIN_LAND:
+	case BIN_LOR:
+	case BIN_CNT:
 		break;
 	}
 	BUG("%s does not compare", binary_op_text[op]);
@@ -374,20 +412,31 @@ static enum ir_cond compare_cond(enum binary_op op, bool is_signed)
 static enum ir_cond swap_cond(enum ir_cond c)
 {
 	switch (c) {
-	case C_EQ: case C_NE: case C_SET: return c;
-	case C_ULT: return C_UGT;
-	case C_ULE: return C_UGE;
-	case C_UGT: return C_ULT;
-	case C_UGE: return C_ULE;
-	case C_SLT: return C_SGT;
-	case C_SLE: return C_SGE;
-	case C_SGT: return C_SLT;
-	case C_SGE: return C_SLE;
+	case C_EQ:
+	case C_NE:
+	case C_SET:
+		return c;
+	case C_ULT:
+		return C_UGT;
+	case C_ULE:
+		return C_UGE;
+	case C_UGT:
+		return C_ULT;
+	case C_UGE:
+		return C_ULE;
+	case C_SLT:
+		return C_SGT;
+	case C_SLE:
+		return C_SGE;
+	case C_SGT:
+		return C_SLT;
+	case C_SGE:
+		return C_SLE;
 	}
 	return c;
 }
 
-/* Sites against a text: the numbers of the sites with that name are known now. */
+/* A site compared with a text: the numbers of the sites with that name are known at compile time. */
 static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, struct ir_block *no)
 {
 	struct expr *site = e->binary.a->type->kind == T_SITE ? e->binary.a : e->binary.b;
@@ -400,7 +449,8 @@ static void branch_site(struct lower *l, struct expr *e, struct ir_block *yes, s
 	for (u32 id = first; id < first + cnt; id++) {
 		struct ir_block *next;
 
-		if (!str_eq(site_text(&l->c->sites.at[id], site->type->show), text->str.s) || site_value(l->c, id, site->type->show) == last)
+		if (!str_eq(site_text(&l->c->sites.at[id], site->type->show), text->str.s) ||
+		    site_value(l->c, id, site->type->show) == last)
 			continue;
 		last = site_value(l->c, id, site->type->show);
 		next = ir_block_new(l->b.f);
@@ -424,7 +474,7 @@ static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes
 		return;
 	}
 	if (type_compares_as_key(a->type)) {
-		/* laid out alike, with zeroes where nothing is, as keys are: then equal values are equal bytes */
+		/* the same layout with zeroed padding, as in keys: equal values are equal bytes */
 		struct mem m[2];
 		bool outer = l->zero_tails;
 
@@ -434,12 +484,13 @@ static void branch_compare(struct lower *l, struct expr *e, struct ir_block *yes
 			lower_store(l, i ? b : a, e->binary.common, m[i]);
 		}
 		l->zero_tails = outer;
-		lower_mem_branch(l, m[0], m[1], e->binary.common->size, false, e->binary.op == BIN_EQ ? yes : no, e->binary.op == BIN_EQ ? no : yes);
+		lower_mem_branch(l, m[0], m[1], e->binary.common->size, false, e->binary.op == BIN_EQ ? yes : no,
+				 e->binary.op == BIN_EQ ? no : yes);
 		return;
 	}
 	if (a->type->kind == T_STRING || a->type->kind == T_ARRAY) {
-		lower_string_branch(l, a, b, MIN(a->type->size, b->type->size), a->type->kind == T_STRING, e->binary.op == BIN_EQ ? yes : no,
-				    e->binary.op == BIN_EQ ? no : yes);
+		lower_string_branch(l, a, b, MIN(a->type->size, b->type->size), a->type->kind == T_STRING,
+				    e->binary.op == BIN_EQ ? yes : no, e->binary.op == BIN_EQ ? no : yes);
 		return;
 	}
 	cond = compare_cond(e->binary.op, e->binary.common && e->binary.common->is_signed);
@@ -472,7 +523,7 @@ void lower_branch(struct lower *l, struct expr *e, struct ir_block *yes, struct 
 			lower_branch(l, e->binary.a, mid, no);
 		else
 			lower_branch(l, e->binary.a, yes, mid);
-		/* What the right side computes is not computed on every way to yes and no. */
+		/* Values computed by the right side are not available on every path to yes and no. */
 		mark = lower_mark(l);
 		ir_place(&l->b, mid);
 		lower_branch(l, e->binary.b, yes, no);
@@ -555,11 +606,11 @@ static struct val lower_binary(struct lower *l, struct expr *e)
 	y = lower_scalar(l, b);
 	/* Pointers step by the size of what they point to. */
 	if (a->type->kind == T_POINTER && a->type->elem->size > 1)
-		y = y.is_imm ? opnd_imm(y.imm * a->type->elem->size)
-			     : opnd_reg(ir_alu(&l->b, IR_MUL, y.r, opnd_imm(a->type->elem->size)));
+		y = y.is_imm ? opnd_imm(y.imm * a->type->elem->size) :
+			       opnd_reg(ir_alu(&l->b, IR_MUL, y.r, opnd_imm(a->type->elem->size)));
 	else if (b->type->kind == T_POINTER && b->type->elem->size > 1)
-		x = x.is_imm ? opnd_imm(x.imm * b->type->elem->size)
-			     : opnd_reg(ir_alu(&l->b, IR_MUL, x.r, opnd_imm(b->type->elem->size)));
+		x = x.is_imm ? opnd_imm(x.imm * b->type->elem->size) :
+			       opnd_reg(ir_alu(&l->b, IR_MUL, x.r, opnd_imm(b->type->elem->size)));
 	return val_reg(lower_arith(l, e->binary.op, x, y, e->span));
 }
 
@@ -571,12 +622,10 @@ static vreg lower_address(struct lower *l, struct expr *a)
 
 	if (!m)
 		p = lower_var_mem(l, a->var.var).base;
-	else if (!m->has_key)
-		p = ir_mapval(&l->b, MAP_IDX_DATA, m->data_off);
 	else if (a->map.key)
 		p = lower_map_find(l, a);
 	else
-		p = ir_map(&l->b, m->image_map);
+		p = lower_map_whole(l, m);
 	/* In and out of memory of which the verifier knows nothing, it becomes a number that everything can be done with. */
 	at = ir_slot_addr(&l->b, slot, 0);
 	ir_store(&l->b, at, 0, 8, opnd_reg(p));
@@ -617,7 +666,7 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 		struct mem m = lower_temp(l, to->size, 8);
 		bool outer = l->zero_tails;
 
-		/* as bytes, also what is behind the NUL counts */
+		/* as bytes: those after the NUL count, too */
 		l->zero_tails |= to->kind == T_ARRAY;
 		lower_store(l, a, to->kind == T_ARRAY ? from : to, m);
 		l->zero_tails = outer;
@@ -664,8 +713,8 @@ static struct val lower_cast(struct lower *l, struct expr *e)
 	return (struct val){ VAL_REG, .r = v };
 }
 
-/* A field of the context. What its pointer leads to is not what its type says (the kernel translates loads), so it is loaded directly; of perf
- * events in whole words only. */
+/* A field of the context. The memory behind the pointer is not what its type says (the kernel translates loads), so it is loaded
+ * directly; for perf events in whole words only. */
 static vreg load_ctx(struct lower *l, u32 off, const struct type *t)
 {
 	vreg v = ir_load(&l->b, l->ctx, off & ~7u, 8);
@@ -677,8 +726,8 @@ static vreg load_ctx(struct lower *l, u32 off, const struct type *t)
 
 static struct val member_value(struct lower *l, struct mem m, const struct member *member)
 {
-	if (m.base == l->ctx && m.as != AS_NONE && l->unit->provider->flags & PROV_CTX && type_is_scalar(member->type) && !member->bit_sz &&
-	    m.off % 8 + member->type->size <= 8)
+	if (m.base == l->ctx && m.as != AS_NONE && l->unit->provider->flags & PROV_CTX && type_is_scalar(member->type) &&
+	    !member->bit_sz && m.off % 8 + member->type->size <= 8)
 		return val_reg(load_ctx(l, m.off, member->type));
 	if (!member->bit_sz && lower_can_follow(m, member->type))
 		return lower_follow(l, m, member->type);
@@ -709,7 +758,8 @@ static struct val lower_field(struct lower *l, struct expr *e)
 		}
 		m = (struct mem){ .base = p, .off = e->field.off, .as = space_of(t), .btf = btf };
 		if (p != l->ctx && t->elem->kind == T_STRUCT && str_eq(t->elem->name, "bpf_perf_event_data")) {
-			diag_error(l->c->diag, e->span, E_NOT_ALLOWED_HERE, "the context of this probe can only be read through ctx itself");
+			diag_error(l->c->diag, e->span, E_NOT_ALLOWED_HERE,
+				   "the context of this probe can only be read through ctx itself");
 			diag_hint(l->c->diag, "write ctx.regs.ip, not $c = ctx; $c.regs.ip");
 		}
 	} else {
@@ -779,14 +829,15 @@ static struct val lower_index(struct lower *l, struct expr *e)
 	} else {
 		vreg idx = i.r;
 
-		/* The context is read at constant offsets only: a copy of the array stands for it. */
+		/* The context can be read at constant offsets only: the array is copied first. */
 		if (m.base == lower_ctx(l)) {
 			struct mem copy = lower_temp(l, t->size, 8);
 
-			ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, copy)), opnd_imm(t->size), opnd_reg(lower_addr(l, m)));
+			ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, copy)), opnd_imm(t->size),
+				   opnd_reg(lower_addr(l, m)));
 			m = copy;
 		}
-		/* Our own memory must provably stay inside: past the end there is a warning, and zero. */
+		/* An access to our own memory must be provably in bounds: past the end it is a warning, and zero. */
 		if (m.as == AS_NONE)
 			return index_own(l, e, m, idx, t->kind == T_ARRAY ? t->cnt : t->size);
 		m = (struct mem){ .base = lower_addr(l, m), .as = m.as };
@@ -892,7 +943,9 @@ static struct val lower_node(struct lower *l, struct expr *e, const struct mem *
 		if (p->e == e)
 			return p->v;
 	switch (e->kind) {
-	case E_INT: case E_BOOL: case E_CONST:
+	case E_INT:
+	case E_BOOL:
+	case E_CONST:
 		return val_imm(e->num.value);
 	case E_STR:
 		return lower_literal(l, e, dst);
@@ -923,7 +976,7 @@ static struct val lower_node(struct lower *l, struct expr *e, const struct mem *
 		struct mem tail = l->tail;
 		bool zero_tails = l->zero_tails;
 
-		/* These are wishes for the value, not for what the statements do. */
+		/* These requests concern the value, not the statements. */
 		l->tail = (struct mem){};
 		l->zero_tails = false;
 		if (e->block.is_fn)
@@ -935,7 +988,11 @@ static struct val lower_node(struct lower *l, struct expr *e, const struct mem *
 		l->b.span = at;
 		return e->block.value ? lower_expr(l, e->block.value, dst) : val_none();
 	}
-	case E_PARAM: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_PARAM:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		break;
 	}
 	BUG("expression of kind %d was not resolved", e->kind);

@@ -1,18 +1,20 @@
-/* Loops, and what leaves them.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Loops, and the statements that leave them.
  *
- * The verifier walks a loop of jumps round by round, and must see its end. So only unroll, which has no jump back, stays in its function, unless it is long. The
- * body of every other loop becomes a function of its own, which the kernel calls (bpf_loop, bpf_for_each_map_elem) and the verifier walks
- * once. It gets the address of a few bytes on the main function's stack: there are the scratch area's address and the context, which the
- * verifier recognises when they are loaded again. Variables that several functions use live in the scratch area, of whose contents the
- * verifier knows nothing: if it knew that $n is 1 in the first round and 2 in the second, it would have to walk all rounds.
+ * The verifier follows every iteration of a loop of jumps, and must reach its end. So only unroll, which has no backward jump,
+ * stays in its function, unless it is long. The body of every other loop becomes a separate function, which the kernel calls
+ * (bpf_loop, bpf_for_each_map_elem) and the verifier walks once. It gets the address of a few bytes on the main function's stack.
+ * They hold the address of the scratch area and the context, whose types the verifier keeps when they are loaded again. Variables
+ * that several functions use are in the scratch area, whose contents the verifier does not track: if it knew that $n is 1 in the
+ * first iteration and 2 in the second, it would have to walk all iterations.
  *
- * A body returns 0 for another round and 1 for the end. Where it leaves more than the loop (return, exit), it notes how in memory before,
- * and each function on the way out looks there.
+ * A body returns 0 to continue and 1 to end the loop. If it leaves more than the loop (return, exit), it first stores that in
+ * memory, and each function on the way out checks it.
  */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "kern/uapi.h"
+#include "image/image.h"
+#include "image/uapi.h"
 
 enum { FRAME_SCRATCH = 0, FRAME_CTX = 8, FRAME_SZ = 16 };
 
@@ -20,7 +22,7 @@ enum { FRAME_SCRATCH = 0, FRAME_CTX = 8, FRAME_SZ = 16 };
 enum leave { LEAVE_PROBE = 1, LEAVE_WITH_VALUE, LEAVE_FN /* and how many functions there are around */ };
 enum { LEAVE_HOW = 0, LEAVE_VALUE = 8, LEAVE_SZ = 16 };
 
-/* A function of the script is put in where it is called. */
+/* A function of the script is inlined where it is called. */
 struct fn_call {
 	struct fn_call *up;
 	const struct ir_func *f; /* where its code begins and ends: loops in it are elsewhere */
@@ -28,7 +30,7 @@ struct fn_call {
 	u32 leave; /* enum leave */
 };
 
-/* What bpf_loop() does at most. */
+/* The most iterations of bpf_loop(). */
 enum { ROUNDS_MAX = 8 << 20 };
 
 enum { FRAMES_MAX = 8 };
@@ -42,7 +44,7 @@ static struct mem leave_mem(struct lower *l)
 	return (struct mem){ .base = ir_slot_addr(&l->b, l->leave_slot - 1, 0) };
 }
 
-/* In the body of a loop: ends it, and whatever is around it up to where `how` leads. */
+/* In the body of a loop: leaves it, and the enclosing ones as far as `how` says. */
 static void leave_loop(struct lower *l, enum leave how)
 {
 	ir_store(&l->b, leave_mem(l).base, LEAVE_HOW, 8, opnd_imm(how));
@@ -96,7 +98,9 @@ void lower_return(struct lower *l, struct stmt *s)
 
 void lower_fn_body(struct lower *l, struct block *b)
 {
-	struct fn_call fn = { .up = l->fn, .f = l->b.f, .end = ir_block_new(l->b.f), .leave = l->fn ? l->fn->leave + 1 : LEAVE_FN };
+	struct fn_call fn = {
+		.up = l->fn, .f = l->b.f, .end = ir_block_new(l->b.f), .leave = l->fn ? l->fn->leave + 1 : LEAVE_FN
+	};
 	u32 mark = lower_mark(l);
 
 	BUG_ON(fn.leave >= 64);
@@ -138,7 +142,7 @@ static void follow_leaves(struct lower *l, u64 leaves)
 	ir_place(&l->b, left);
 	follow_returns(l, how, &leaves);
 	if (!leaves) {
-		ir_jmp(&l->b, go_on); /* there is no other way to have left it */
+		ir_jmp(&l->b, go_on); /* it cannot have been left in another way */
 	} else if (l->around) {
 		l->leaves |= leaves;
 		ir_ret(&l->b, opnd_imm(1));
@@ -166,7 +170,7 @@ void lower_loops_end(struct lower *l)
 
 /* Bodies as functions */
 
-/* What is handed to a body, its last argument. */
+/* The last argument of a body. */
 static vreg frame_addr(struct lower *l)
 {
 	vreg p;
@@ -181,7 +185,7 @@ static vreg frame_addr(struct lower *l)
 	return p;
 }
 
-/* The kernel follows calls eight functions deep. */
+/* The kernel allows a call depth of eight functions. */
 static void check_depth(struct lower *l, u32 more)
 {
 	u32 depth = 1 + more;
@@ -190,19 +194,27 @@ static void check_depth(struct lower *l, u32 more)
 		depth++;
 	if (depth <= FRAMES_MAX || depth > FRAMES_MAX + more) /* once: not again in the loops inside */
 		return;
-	diag_error(l->c->diag, l->b.span, E_TOO_BIG, "this is inside of too many loops");
-	diag_hint(l->c->diag, "%d inside of each other are the most that the kernel allows%s", FRAMES_MAX - 1,
-		  more > 1 ? ", and this takes two of them" : "");
+	diag_error(l->c->diag, l->b.span, E_TOO_BIG, "loops are nested too deeply");
+	diag_hint(l->c->diag, "the kernel allows %d levels%s", FRAMES_MAX - 1, more > 1 ? ", and this takes two" : "");
 }
 
-/* From here on code goes into a function of its own. */
+/* From here on code goes into a separate function. */
 static void enter_body(struct lower *l, struct around *a, vreg *args, u32 arg_cnt)
 {
 	struct ir_func *f = ir_sub_new(l->b.f->main);
 
-	*a = (struct around){ .up = l->around, .b = l->b, .ctx = l->ctx, .scratch = l->scratch, .frame = l->frame, .leave = l->leave,
-			      .leave_plain = l->leave_plain, .loop_next = l->loop_next, .loop_end = l->loop_end, .known_first = l->known_first,
-			      .clock = f->main->clock, .leaves = l->leaves };
+	*a = (struct around){ .up = l->around,
+			      .b = l->b,
+			      .ctx = l->ctx,
+			      .scratch = l->scratch,
+			      .frame = l->frame,
+			      .leave = l->leave,
+			      .leave_plain = l->leave_plain,
+			      .loop_next = l->loop_next,
+			      .loop_end = l->loop_end,
+			      .known_first = l->known_first,
+			      .clock = f->main->clock,
+			      .leaves = l->leaves };
 	l->around = a;
 	l->b.f = f;
 	l->known_first = l->known.cnt;
@@ -224,7 +236,7 @@ static void begin_body(struct lower *l, struct around *a, vreg *args, u32 arg_cn
 	enter_body(l, a, args, arg_cnt);
 }
 
-/* Returns the function, and the ways out of it in *leaves. */
+/* Returns the function; *leaves is how it can be left. */
 static struct ir_func *end_body(struct lower *l, u64 *leaves)
 {
 	struct around *a = l->around;
@@ -256,7 +268,8 @@ static struct ir_func *end_body(struct lower *l, u64 *leaves)
 	return f;
 }
 
-struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst))
+struct mem lower_before_loops(struct lower *l, struct expr *e,
+			      struct val (*lower)(struct lower *l, struct expr *e, const struct mem *dst))
 {
 	struct lower inside = *l;
 	struct around *a = l->around;
@@ -270,7 +283,7 @@ struct mem lower_before_loops(struct lower *l, struct expr *e, struct val (*lowe
 	l->b = a->b;
 	l->ctx = a->ctx;
 	l->scratch = a->scratch;
-	l->known_first = mark; /* what is known there, and what not, is not told apart here */
+	l->known_first = mark; /* which facts hold at that point is not known here */
 	dst = (struct mem){ .base = ir_slot_addr(&l->b, slot, 0) };
 	lower(l, e, &dst);
 	lower_forget(l, mark);
@@ -344,7 +357,7 @@ void lower_while(struct lower *l, struct stmt *s)
 	ir_br(&l->b, C_EQ, args[0], opnd_imm(ROUNDS_MAX - 1), too_many, go_on);
 	ir_place(&l->b, too_many);
 	mark = lower_mark(l);
-	lower_runtime_error(l, s->span, "The loop was ended after 8388607 rounds, the most that a loop can have.");
+	lower_runtime_error(l, s->span, "The loop was stopped after 8388607 iterations, the most that a loop can have.");
 	lower_forget(l, mark);
 	ir_jmp(&l->b, l->loop_end);
 	ir_place(&l->b, go_on);
@@ -381,7 +394,7 @@ void lower_unroll(struct lower *l, struct stmt *s)
 	for (u64 i = 0; i < s->loop.rounds; i++) {
 		l->loop_next = ir_block_new(l->b.f);
 		lower_block(l, s->loop.body);
-		/* `continue` may skip what the round computed */
+		/* `continue` may skip what the iteration computed */
 		lower_forget(l, mark);
 		ir_jmp(&l->b, l->loop_next);
 		ir_place(&l->b, l->loop_next);
@@ -392,8 +405,8 @@ void lower_unroll(struct lower *l, struct stmt *s)
 	l->loop_end = outer_end;
 }
 
-/* How many rounds from..to has: a constant, or a number of which the verifier knows nothing. If it knows (since 6.8) that there are none, it takes
- * the body for dead code, removes it, and then misses it. */
+/* The number of iterations of from..to: a constant, or a scalar whose value the verifier does not know. If it knows (since 6.8)
+ * that the number is 0, it treats the body as dead code, removes it, and then fails to find it. */
 static struct opnd count_rounds(struct lower *l, struct stmt *s, struct opnd from, struct opnd to, bool is_signed)
 {
 	struct ir_block *some, *many, *done;
@@ -415,7 +428,7 @@ static struct opnd count_rounds(struct lower *l, struct stmt *s, struct opnd fro
 	ir_br(&l->b, C_UGT, n, opnd_imm(ROUNDS_MAX), many, done);
 	ir_place(&l->b, many);
 	mark = lower_mark(l);
-	lower_runtime_error(l, s->for_.from->span, "The range is too long: the loop ends after 8388608 rounds.");
+	lower_runtime_error(l, s->for_.from->span, "The range is too long: the loop ends after 8388608 iterations.");
 	lower_forget(l, mark);
 	ir_mov_to(&l->b, n, opnd_imm(ROUNDS_MAX));
 	ir_jmp(&l->b, done);
@@ -450,7 +463,7 @@ static void lower_range(struct lower *l, struct stmt *s)
 	call_loop(l, rounds, f, leaves);
 }
 
-/* The pair ($kv.0, $kv.1) of the element at hand. It is copied: the body may delete the element. */
+/* The pair ($kv.0, $kv.1) of the current element. It is copied, because the body may delete the element. */
 static void take_entry(struct lower *l, const struct map *m, struct var *kv, vreg key, vreg value)
 {
 	const struct member *k = &kv->type->members[0], *v = &kv->type->members[1];
@@ -481,8 +494,8 @@ static void lower_entries(struct lower *l, struct stmt *s)
 	lower_block(l, s->for_.body);
 	f = end_body(l, &leaves);
 	frame = frame_addr(l);
-	ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(ir_map(&l->b, m->image_map)), opnd_reg(ir_func_addr(&l->b, f)), opnd_reg(frame),
-		   opnd_imm(0));
+	ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(lower_map_whole(l, m)), opnd_reg(ir_func_addr(&l->b, f)),
+		   opnd_reg(frame), opnd_imm(0));
 	follow_leaves(l, leaves);
 }
 

@@ -1,15 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Records: what a program sends to user space.
  *
- * A small record is put together on the stack and copied to the ring: one call. A larger one of fixed size is reserved in the ring and filled
- * in place. One with long strings or buffers is put together in the scratch area, each string taking the bytes that it has, and copied. Records that must not get lost (exit, print, clear …) go to
- * the control ring when the data ring is full, with the position at which the data ring stood, so that the reader can restore the order.
+ * A small record is built on the stack and copied to the ring: one call. A larger record of fixed size is reserved in the ring
+ * and filled in place. A record with long strings or buffers is built in the scratch area, where each string takes only the bytes
+ * that it has, and copied. Records that must not get lost (exit, print, clear …) go to the control ring when the data ring is
+ * full, with the data ring's position, so that the reader can restore the order.
  */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "fn/fn.h"
-#include "kern/uapi.h"
-#include "probe/provider.h"
+#include "image/image.h"
+#include "lang/fn.h"
+#include "image/uapi.h"
+#include "lang/provider.h"
 
 enum { INLINE_MAX = 64, CTRL_POS_SZ = 8, SMALL_MAX = 64 };
 
@@ -25,6 +27,7 @@ struct rec *lower_rec_new(struct lower *l, struct expr *call)
 	r->fn = call->call.fn;
 	r->span = call->span;
 	r->is_ctrl = (call->call.fn->flags & FN_CTRL) != 0;
+	r->is_awaited = (call->call.fn->flags & FN_AWAITED) != 0;
 	return r;
 }
 
@@ -34,7 +37,8 @@ static u32 rec_add(struct lower *l, struct rec *r)
 	return l->image->recs.cnt - 1;
 }
 
-/* What a field takes of the fixed part: a variable one, its length. A buffer may end before its alignment does. */
+/* The bytes of a field in the fixed part; of a variable one: its length field. A buffer's size need not be a multiple of its
+ * alignment. */
 static u32 fixed_size(const struct rec_field *f)
 {
 	if (f->is_rest)
@@ -42,8 +46,8 @@ static u32 fixed_size(const struct rec_field *f)
 	return f->is_var ? 4 : ALIGN_UP(f->type->size, MAX(1, f->type->align));
 }
 
-/* Places the fields: first those whose size is a multiple of 8, then of 4, of 2, and the rest. So each begins where the one before ends, and can be copied
- * in words as wide as its size allows. Returns the most bytes that the variable ones can add. */
+/* Places the fields: first those whose size is a multiple of 8, then of 4, of 2, and the rest. So each begins where the one
+ * before ends, and can be copied in words as wide as its size allows. Returns the maximum size of the variable fields. */
 static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 {
 	u32 off = sizeof(struct rec_head), tail = 0;
@@ -52,12 +56,13 @@ static u32 lay_out(struct lower *l, struct rec *r, struct expr **fields, u32 cnt
 	r->field_cnt = cnt;
 	r->fields = arena_alloc(l->c->arena, (cnt + 1) * sizeof(*r->fields));
 	for (u32 i = 0; i < cnt; i++) {
-		const struct type *t = type_is_integral(fields[i]->type) && fields[i]->type->is_flexible ? type_int(8, true) : fields[i]->type;
+		const struct type *t = type_is_integral(fields[i]->type) && fields[i]->type->is_flexible ? type_int(8, true) :
+													   fields[i]->type;
 
-		r->fields[i] = (struct rec_field){ .type = t, .is_var = is_var_field(t) };
+		r->fields[i] = (struct rec_field){ .type = t, .is_var = is_var_field(t), .is_own = expr_is_own(fields[i]) };
 		if (!r->fields[i].is_var)
 			continue;
-		tail += t->size + 1; /* one byte to spare, see lower.tail */
+		tail += t->size + 1; /* one spare byte, see lower.tail */
 		last = &r->fields[i];
 	}
 	if (last)
@@ -95,7 +100,7 @@ static void fill_fixed(struct lower *l, struct rec *r, struct expr **fields, vre
 			lower_store(l, fields[i], r->fields[i].type, (struct mem){ .base = base, .off = r->fields[i].off });
 }
 
-/* A length that cannot be (a failed read) is none; afterwards the verifier knows that len <= max, too. */
+/* An impossible length (a failed read) counts as 0; afterwards the verifier also knows that len <= max. */
 static void zero_above(struct lower *l, vreg len, u32 max)
 {
 	struct ir_block *bad = ir_block_new(l->b.f), *good = ir_block_new(l->b.f);
@@ -107,7 +112,8 @@ static void zero_above(struct lower *l, vreg len, u32 max)
 	ir_place(&l->b, good);
 }
 
-/* Bytes of a string field at dst; returns their count, at most the type's size, and *plus: what it counts besides, at most as much as was asked for. */
+/* Copies a string field to dst; returns the number of bytes, at most the type's size, plus *plus. *plus: on entry the number of
+ * bytes before it that the result may include; on return the number that it does include. */
 static vreg put_string(struct lower *l, struct expr *e, struct mem dst, u32 *plus)
 {
 	u32 cap = e->type->size, helper;
@@ -127,13 +133,16 @@ static vreg put_string(struct lower *l, struct expr *e, struct mem dst, u32 *plu
 		return v.len;
 	if (e->kind == E_STR)
 		return ir_imm(&l->b, MIN(cap, e->str.len + 1));
-	/* From wherever it is; our own memory is kernel memory, too. */
+	/* From any address space; our own memory counts as kernel memory. */
 	helper = v.mem.as == AS_USER ? HELPER_probe_read_user_str : HELPER_probe_read_kernel_str;
-	ir_mov_to(&l->b, len, opnd_reg(ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
+	ir_mov_to(
+		&l->b, len,
+		opnd_reg(ir_call_of(&l->b, helper, opnd_reg(lower_addr(l, dst)), opnd_imm(cap), opnd_reg(lower_addr(l, v.mem)))));
 	if (v.mem.as != AS_NONE)
 		lower_check_read(l, helper, len);
 	zero_above(l, len, cap);
-	/* The helper ends every copy with a NUL; a string without one was cut before, and must stay recognisable: its last byte again. */
+	/* The helper ends every copy with a NUL. A string without one was truncated, which must remain visible: store its last
+	 * byte again. */
 	if (v.mem.as == AS_NONE) {
 		struct ir_block *full = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 		struct mem last = { .base = v.mem.base, .off = v.mem.off + cap - 1 };
@@ -198,7 +207,7 @@ static vreg put_var(struct lower *l, struct expr *e, struct mem dst, u32 *plus)
 	return e->type->kind == T_BUFFER ? put_buffer(l, e, dst) : put_stack(l, e, dst);
 }
 
-/* The stack holds what was there before, and no byte of that may be sent. */
+/* The stack holds old data, of which no byte may be sent. */
 static void zero_unused(struct lower *l, const struct rec *r, vreg base)
 {
 	for (u32 i = 0; i < r->field_cnt; i++) {
@@ -210,7 +219,7 @@ static void zero_unused(struct lower *l, const struct rec *r, vreg base)
 	lower_zero(l, (struct mem){ .base = base, .off = r->fixed_end }, r->fixed_sz - r->fixed_end);
 }
 
-/* Put together in memory of ours, then copied. */
+/* Built in our own memory, then copied. */
 static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fields, u32 tail_max)
 {
 	struct mem buf = lower_temp(l, r->fixed_sz + tail_max, 8);
@@ -220,7 +229,7 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 	put_head(l, base, id);
 	zero_unused(l, r, base);
 	fill_fixed(l, r, fields, base);
-	/* size: bytes so far; the first string starts at a place that is known now. */
+	/* size: bytes so far; the offset of the first string is known at compile time. */
 	for (u32 i = 0; i < r->field_cnt; i++) {
 		struct mem dst = { .base = base, .off = r->fixed_sz };
 		u32 plus = r->fields[i].is_rest && !size ? r->fixed_sz : 0;
@@ -233,7 +242,8 @@ static void send_copied(struct lower *l, struct rec *r, u32 id, struct expr **fi
 		len = put_var(l, fields[i], dst, &plus);
 		if (!r->fields[i].is_rest)
 			ir_store(&l->b, base, r->fields[i].off, 4, opnd_reg(len));
-		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) : ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz - plus));
+		size = size ? ir_alu(&l->b, IR_ADD, size, opnd_reg(len)) :
+			      ir_alu(&l->b, IR_ADD, len, opnd_imm(r->fixed_sz - plus));
 	}
 	err = ir_call_of(&l->b, HELPER_ringbuf_output, opnd_reg(ir_map(&l->b, MAP_IDX_RING)), opnd_reg(base),
 			 size ? opnd_reg(size) : opnd_imm(r->fixed_sz), opnd_imm(0));
@@ -281,8 +291,8 @@ void lower_emit(struct lower *l, struct rec *r, struct expr **fields, u32 cnt)
 		l->image->rare_sz += BPF_RINGBUF_HDR_SZ + ALIGN_UP(r->fixed_sz + tail_max, 8);
 	else
 		l->image->sends_often = true;
-	/* What changes something must happen even when the ring is full, and must not leave the program while a record is reserved; what stands
-	 * before it is evaluated before it. */
+	/* An argument with a side effect must be evaluated even when the ring is full, and must not leave the program while a
+	 * record is reserved; the arguments before it are evaluated before it. */
 	for (u32 i = 0; i < cnt; i++) {
 		bool has_effects = false;
 
@@ -326,30 +336,44 @@ out:
 
 /* Faults */
 
-static u32 fault_off(struct lower *l, struct span at, const char *text, const char *helper)
+static u32 fault_off(struct lower *l, struct span at, const char *text, const char *helper, bool is_read)
 {
+	struct htab *places = &l->c->fault_places;
 	struct image *img = l->image;
+	u32 hash = u64_hash((u64)at.begin << 32 | at.end);
 
 	/* One place may be lowered several times: for several units, or in an unrolled loop. */
-	vec_for(f, &img->faults)
-		if (f->span.src == at.src && f->span.begin == at.begin && f->span.end == at.end && f->helper == helper && f->text == text)
+	htab_for(p, places, hash) {
+		const struct fault *f = &img->faults.at[*p - 1];
+
+		if (f->span.src == at.src && f->span.begin == at.begin && f->span.end == at.end && f->helper == helper &&
+		    f->text == text && f->is_read == is_read)
 			return f->off;
-	avec_push(l->c->arena, &img->faults, (struct fault){ at, text, helper, img->data.total_sz });
+	}
+	avec_push(l->c->arena, &img->faults, (struct fault){ at, text, helper, img->data.total_sz, is_read });
+	places->arena = l->c->arena;
+	htab_add(places, hash, img->faults.cnt);
 	img->data.total_sz += sizeof(struct fault_count);
 	return img->data.total_sz - sizeof(struct fault_count);
 }
 
+static void count_helper_error(struct lower *l, u32 off, struct opnd err)
+{
+	vreg count = ir_mapval(&l->b, MAP_IDX_DATA, off);
+
+	ir_store(&l->b, count, offsetof(struct fault_count, err), 8, err);
+	lower_fence(l, count, 0);
+	ir_atomic_add(&l->b, count, 0, 8, opnd_imm(1));
+}
+
 void lower_runtime_error(struct lower *l, struct span at, const char *text)
 {
-	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, fault_off(l, at, text, NULL)), 0, 8, opnd_imm(1));
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, fault_off(l, at, text, NULL, false)), 0, 8, opnd_imm(1));
 }
 
 void lower_helper_error(struct lower *l, struct span at, u32 helper, struct opnd err, const char *text)
 {
-	vreg count = ir_mapval(&l->b, MAP_IDX_DATA, fault_off(l, at, text, helper_name(helper)));
-
-	ir_store(&l->b, count, offsetof(struct fault_count, err), 8, err);
-	ir_atomic_add(&l->b, count, 0, 8, opnd_imm(1));
+	count_helper_error(l, fault_off(l, at, text, helper_name(helper), false), err);
 }
 
 void lower_check_read(struct lower *l, u32 helper, vreg result)
@@ -365,7 +389,11 @@ void lower_check_read(struct lower *l, u32 helper, vreg result)
 
 void lower_read_failed(struct lower *l, u32 helper, vreg err)
 {
-	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, offsetof(struct data_head, failed_reads)), 0, 8, opnd_imm(1));
+	u32 off = fault_off(l, l->at, NULL, helper_name(helper), true);
+
+	/* These helpers fail with EFAULT only, so the error is stored just for -k, which shows it. */
 	if (l->c->warns_more)
-		lower_helper_error(l, l->at, helper, opnd_reg(err), NULL);
+		count_helper_error(l, off, opnd_reg(err));
+	else
+		ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, off), 0, 8, opnd_imm(1));
 }

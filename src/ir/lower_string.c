@@ -1,17 +1,19 @@
-/* Comparing strings and byte arrays; texts that stand for numbers.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Comparing strings and byte arrays; texts for numbers.
  *
- * Against a literal, word by word with the literal's bytes as constants: eight bytes cost one load and one branch. Two unknown strings are
- * compared in a loop, eight bytes at a time where their places allow it. The verifier walks every round, and keeps every branch that
- * depends on data in a list of 8,192: bytes would fill it with a few strings of 1,024.
+ * A string is compared with a literal word by word, with the literal's bytes as constants: eight bytes cost one load and one
+ * branch. Two unknown strings are compared in a loop, eight bytes at a time where their alignment allows it. The verifier walks
+ * every iteration, and keeps every branch that depends on data in a list of 8,192 entries: single bytes would fill it with a few
+ * strings of 1,024.
  */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "kern/uapi.h"
+#include "image/image.h"
+#include "image/uapi.h"
 
 enum { CHUNK = 64 };
 
-/* Brings the first `need` bytes of e into memory of ours. */
+/* Copies the first `need` bytes of e into our own memory. */
 static struct mem bring(struct lower *l, struct expr *e, u32 need)
 {
 	struct val v = lower_expr(l, e, NULL);
@@ -34,7 +36,8 @@ static void differ(struct lower *l, vreg a, s64 constant, struct ir_block *no)
 	ir_place(&l->b, next);
 }
 
-static void branch_literal(struct lower *l, struct expr *e, const struct expr *lit, u32 max_len, struct ir_block *yes, struct ir_block *no)
+static void branch_literal(struct lower *l, struct expr *e, const struct expr *lit, u32 max_len, struct ir_block *yes,
+			   struct ir_block *no)
 {
 	u32 cap = e->type->size, n = MIN(MIN(max_len, cap), lit->str.len + 1);
 	struct mem m = bring(l, e, n);
@@ -66,7 +69,8 @@ static void branch_literal(struct lower *l, struct expr *e, const struct expr *l
 }
 
 /* Bytes from *i up to n, one by one; goes to yes or no. */
-static void compare_bytes(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool stop_at_nul, struct ir_block *yes, struct ir_block *no)
+static void compare_bytes(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool stop_at_nul, struct ir_block *yes,
+			  struct ir_block *no)
 {
 	struct ir_block *loop = ir_block_new(l->b.f), *same = ir_block_new(l->b.f), *next = ir_block_new(l->b.f);
 	vreg ca, cb;
@@ -87,9 +91,10 @@ static void compare_bytes(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool
 
 /* n bytes, a multiple of 8, in words. Falls through when all are equal and no NUL was among them.
  *
- * (x - 0x01…01) & ~x & 0x80…80 is not zero if a byte of x is, and its lowest bit then marks the first of them; so z ^ (z - 1) covers
- * all bytes up to that one, and what differs behind it does not matter. */
-static void compare_words(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool stop_at_nul, struct ir_block *yes, struct ir_block *no)
+ * (x - 0x01…01) & ~x & 0x80…80 is not zero if a byte of x is, and its lowest bit then marks the first of them; so z ^ (z - 1)
+ * covers all bytes up to that one, and what differs behind it does not matter. */
+static void compare_words(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool stop_at_nul, struct ir_block *yes,
+			  struct ir_block *no)
 {
 	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
 	vreg x, y, z, differ, upto;
@@ -118,7 +123,8 @@ static void compare_words(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, bool
 	ir_place(&l->b, done);
 }
 
-/* n bytes, a multiple of CHUNK: the differences of a chunk are gathered, so that there is one branch for each. Falls through as above. */
+/* n bytes, a multiple of CHUNK: the differences of a chunk are gathered, so that there is one branch for each. Falls through as
+ * above. */
 static void compare_chunks(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, struct ir_block *no)
 {
 	struct ir_block *loop = ir_block_new(l->b.f), *next = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
@@ -141,7 +147,8 @@ static void compare_chunks(struct lower *l, vreg pa, vreg pb, vreg i, u32 n, str
 	ir_place(&l->b, done);
 }
 
-void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes, struct ir_block *no)
+void lower_mem_branch(struct lower *l, struct mem x, struct mem y, u32 len, bool stop_at_nul, struct ir_block *yes,
+		      struct ir_block *no)
 {
 	u32 words = x.off % 8 || y.off % 8 ? 0 : len / 8 * 8;
 	vreg pa = lower_addr(l, x), pb = lower_addr(l, y), i = ir_vreg(l->b.f);
@@ -176,8 +183,8 @@ void lower_string_branch(struct lower *l, struct expr *a, struct expr *b, u32 ma
 	lower_mem_branch(l, x, y, max_len, stop_at_nul, yes, no);
 }
 
-/* A table of offsets, one more for what has no text, and the texts behind it. Gives its offset in the constants, and where the texts
- * start in it. */
+/* A table of offsets, with one more for numbers without a text, and the texts after it. Returns its offset in the constants, and
+ * where the texts start in it. */
 static u32 text_table(struct lower *l, const struct texts *texts, u32 *text_off)
 {
 	u32 *offs = arena_alloc(l->c->arena, (texts->cnt + 1) * sizeof(*offs)), at;
@@ -214,7 +221,9 @@ void lower_text_of(struct lower *l, struct opnd n, const struct texts *texts, st
 	ir_mov_to(&l->b, i, opnd_imm(texts->cnt));
 	ir_jmp(&l->b, known);
 	ir_place(&l->b, known);
-	off = ir_load(&l->b, ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at), opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(2)))), 0, 4);
+	off = ir_load(&l->b,
+		      ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at), opnd_reg(ir_alu(&l->b, IR_SHL, i, opnd_imm(2)))),
+		      0, 4);
 	ir_call_of(&l->b, HELPER_probe_read_kernel_str, opnd_reg(lower_addr(l, dst)), opnd_imm(size),
 		   opnd_reg(ir_alu(&l->b, IR_ADD, ir_mapval(&l->b, MAP_IDX_CONST, at + text_off), opnd_reg(off))));
 }
@@ -236,7 +245,9 @@ void lower_site_text(struct lower *l, struct opnd site, const struct type *t, st
 
 	if (site.is_imm) {
 		const char *text = names.text(l, site.imm);
-		struct expr lit = { .kind = E_STR, .span = l->at, .type = to, .str = { .s = text, .len = MIN(strlen(text), to->size - 1) } };
+		struct expr lit = {
+			.kind = E_STR, .span = l->at, .type = to, .str = { .s = text, .len = MIN(strlen(text), to->size - 1) }
+		};
 
 		lower_store(l, &lit, to, dst);
 		return;

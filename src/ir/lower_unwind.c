@@ -1,43 +1,46 @@
-/* Walks up user stacks by tables (bpf/unwind.h): the code that runs in the probe.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Unwinds user stacks by tables (bpf/unwind.h): the code that runs in the probe.
  *
- * The walk is a loop of the kernel's (bpf_loop), a round for each frame. Its state lives in the scratch area, like all that the bodies of loops share:
- * the verifier knows nothing of what is there and walks the body once. The searches inside have no jump back; they take a fixed number of steps.
+ * The walk is a bpf_loop, one iteration for each frame. Its state is in the scratch area, like all that the bodies of loops
+ * share: the verifier does not track the contents and walks the body once. The searches inside have no backward jump; they take a
+ * fixed number of steps.
  *
- * A round notes the frame at hand, finds the mapping that it is in (the one of the round before is tried first), the block's entry in the index, the
- * row, and then the caller's stack pointer, instruction pointer and frame pointer. Code that no table describes (compiled at run time, for
- * instance) is taken to have frame pointers.
+ * An iteration stores the current frame, finds its mapping (that of the previous iteration is tried first), the block's entry in
+ * the index, the row, and then the caller's stack pointer, instruction pointer and frame pointer. Code that no table describes
+ * (compiled at run time, for instance) is assumed to have frame pointers.
  */
 #include "ir/lower.h"
 
-#include "bpf/image.h"
-#include "bpf/unwind.h"
-#include "kern/uapi.h"
+#include "image/image.h"
+#include "image/unwind.h"
+#include "image/uapi.h"
 #include "sym/cfi.h"
 
 /* The registers that are read at the start, as they lie in the kernel's struct pt_regs. */
 enum { REGS_BP = 32, REGS_IP = 128, REGS_CS = 136, REGS_SP = 152, REGS_FIRST = REGS_BP, REGS_SZ = REGS_SP + 8 - REGS_FIRST };
 
-/* What the kernel knows of a mapping: offsets in its structs. */
+/* Offsets in the kernel's structs of a mapping. */
 struct vma_layout {
 	u32 start, pgoff, flags, ops, file, mm; /* struct vm_area_struct; the end follows the start */
-	u32 vdso;                           /* struct mm_struct */
-	u32 f_inode;                        /* struct file */
-	u32 i_ino, i_sb;                    /* struct inode */
-	u32 s_dev;                          /* struct super_block */
-	bool has_backing; /* since 6.8, what a file system such as overlayfs maps is another file, but /proc tells of the one that the process opened */
-	u32 f_mode;                         /* struct file */
-	u32 user_dentry;                    /* struct backing_file */
-	u32 d_inode;                        /* struct dentry */
+	u32 vdso;                               /* struct mm_struct */
+	u32 f_inode;                            /* struct file */
+	u32 i_ino, i_sb;                        /* struct inode */
+	u32 s_dev;                              /* struct super_block */
+	bool has_backing; /* since 6.8, a file system such as overlayfs maps another file than the one that the process opened,
+			     which /proc shows */
+	u32 f_mode;       /* struct file */
+	u32 user_dentry;  /* struct backing_file */
+	u32 d_inode;      /* struct dentry */
 };
-/* Of files that a file system opened for its own use; FMODE_BACKING, which says it better, has different numbers in different kernels. */
+/* Marks files that a file system opened internally. FMODE_BACKING would be more exact, but its value differs between kernels. */
 enum { FMODE_NOACCOUNT = 1 << 29 };
-/* What it knows of functions that are under way and have a uretprobe. */
+/* Its records of running functions that have a uretprobe. */
 struct return_layout {
-	u32 utask;                    /* struct task_struct */
-	u32 instances;                /* struct uprobe_task: the innermost */
+	u32 utask;                       /* struct task_struct */
+	u32 instances;                   /* struct uprobe_task: the innermost */
 	u32 stack, orig_ret_vaddr, next; /* struct return_instance */
 };
-enum { RETURNS_MAX = 256 }; /* that are looked at; the kernel allows 64 for a thread */
+enum { RETURNS_MAX = 256 }; /* that are checked; the kernel allows 64 per thread */
 
 enum { VM_EXEC = 4, PAGE_SHIFT = 12, NO_SUCH_VMA = -2 /* -ENOENT */ };
 
@@ -46,32 +49,33 @@ enum { SIGNAL_BP = 120, SIGNAL_SP = 160, SIGNAL_IP = 168 };
 
 struct state {
 	u64 ip, sp, bp;
-	u64 cnt;      /* frames so far */
-	u64 back;     /* 1: ip is where a call returns to, the call itself is before it; 0: where the thread is, or was interrupted */
-	u64 why;      /* enum why */
-	u64 pos;      /* of a search. In a register, the verifier would tell the ways through it apart by their sums, 256 of them */
+	u64 cnt;  /* frames so far */
+	u64 back; /* 1: ip is where a call returns to, the call itself is before it; 0: where the thread is, or was interrupted */
+	u64 why;  /* enum why */
+	u64 pos;  /* of a search. In a register, the verifier would track each of its 256 possible values as a separate state */
 	struct unwind_mapping map; /* that the last frame was in */
 	struct unwind_part_key key;
-	u64 chunk;    /* key */
+	u64 chunk; /* key */
 	u64 vma_start, vma_end, vma_off, vma_flags, vma_ops, vma_file, vma_vdso;
-	u64 instance; /* the kernel's note of a function with a uretprobe; 0: there is none (any more) */
-	u64 returns_to; /* where it says that it returns to; 0: it is not the one */
+	u64 instance;   /* the kernel's record of a function with a uretprobe; 0: there are no more */
+	u64 returns_to; /* the return address in that record; 0: it is not the right one */
 	struct unwind_file_key file;
 	u64 read[REGS_SZ / 8]; /* of the process's memory, and of its registers */
 	u64 frames[];
 };
 
-/* Why a stack is not what it could be. */
+/* Why a stack is incomplete. */
 enum why { WHY_NOT, WHY_MAPPING, WHY_FILE, WHY_TABLE, WHY_RULE, WHY_READ, WHY_FRAME, WHY_STEPPED, WHY_CNT };
 
 static const char *const why_text[WHY_CNT] = {
-	[WHY_MAPPING] = "The stack was cut short: it was not known yet what is mapped where a function is.",
-	[WHY_FILE] = "The stack was cut short: it leads to a file of which there are no tables yet. Those of the processes are read that -p, -c and --dwarf-pid name.",
-	[WHY_TABLE] = "The stack was cut short: there was no room for the table of a file.",
-	[WHY_RULE] = "The stack was cut short: a function is described in a way that cannot be followed.",
-	[WHY_READ] = "The stack was cut short: the memory of the stack could not be read.",
-	[WHY_FRAME] = "The stack was cut short: a function is in no table, and has no frame pointer.",
-	[WHY_STEPPED] = "The stack was cut short: the thread was in a copy of an instruction that has a uprobe.",
+	[WHY_MAPPING] = "The stack was cut short: the memory mapping of a function was not known yet.",
+	[WHY_FILE] =
+		"The stack was cut short: it leads to a file whose unwind tables are not loaded. Those of the processes named by -p, -c and --dwarf-pid are.",
+	[WHY_TABLE] = "The stack was cut short: the memory for unwind tables is full. Trace fewer processes.",
+	[WHY_RULE] = "The stack was cut short: the unwind rule of a function is of a kind that is not supported.",
+	[WHY_READ] = "The stack was cut short: the stack memory could not be read.",
+	[WHY_FRAME] = "The stack was cut short: a function has neither an unwind table entry nor a frame pointer.",
+	[WHY_STEPPED] = "The stack was cut short: the thread was single-stepping the instruction of a uprobe.",
 };
 
 /* The walk for stacks of one limit: a subprogram and its state. */
@@ -88,7 +92,7 @@ struct body {
 	vreg st;
 	u32 limit;
 	struct ir_block *stop; /* the walk is at its end */
-	struct ir_block *next; /* the caller is known: another round */
+	struct ir_block *next; /* the caller is known: next iteration */
 	const struct image_unwind *maps;
 };
 
@@ -118,7 +122,7 @@ static void require(const struct body *w, enum ir_cond cond, vreg a, struct opnd
 	ir_place(w->b, yes);
 }
 
-/* A block that ends the walk and says why. */
+/* A block that ends the walk and records the reason. */
 static struct ir_block *end_with(const struct body *w, enum why why)
 {
 	struct ir_block *here = w->b->cur, *blk = new_block(w), *first = new_block(w);
@@ -137,7 +141,8 @@ static void read_user(const struct body *w, vreg addr, u32 size, struct ir_block
 {
 	vreg to = ir_alu(w->b, IR_ADD, w->st, opnd_imm(ST(read)));
 
-	require(w, C_EQ, ir_call_of(w->b, HELPER_probe_read_user, opnd_reg(to), opnd_imm(size), opnd_reg(addr)), opnd_imm(0), failed);
+	require(w, C_EQ, ir_call_of(w->b, HELPER_probe_read_user, opnd_reg(to), opnd_imm(size), opnd_reg(addr)), opnd_imm(0),
+		failed);
 }
 
 static vreg lookup(const struct body *w, u32 map, u32 key_off, struct ir_block *none)
@@ -174,7 +179,8 @@ static void search_step(const struct body *w, const struct sorted *t, u32 step, 
 	ir_place(w->b, done);
 }
 
-/* The address of the last number that is at most x, of those up to number `last`; of the first one, if none is. first_step is a power of two. */
+/* The address of the last number that is at most x, of those up to number `last`; of the first one, if none is. first_step is a
+ * power of two. */
 static vreg search(const struct body *w, const struct sorted *t, u32 first_step, vreg last, vreg x, struct ir_block *never)
 {
 	vreg off;
@@ -189,10 +195,12 @@ static vreg search(const struct body *w, const struct sorted *t, u32 first_step,
 
 /* ---- the steps of a round ---- */
 
-/* In what the process is known to have mapped: to state.map. Goes to unknown where that does not have the address. */
+/* Looks pc up in the known mappings of the process: to state.map. Goes to unknown if no mapping has the address. */
 static void find_mapping(const struct body *w, vreg pc, struct ir_block *unknown)
 {
-	struct sorted starts = { .stride = sizeof(struct unwind_mapping), .size = 8, .off_max = sizeof(struct unwind_part) - sizeof(struct unwind_mapping) };
+	struct sorted starts = { .stride = sizeof(struct unwind_mapping),
+				 .size = 8,
+				 .off_max = sizeof(struct unwind_part) - sizeof(struct unwind_mapping) };
 	struct ir_block *other = new_block(w), *in_part = new_block(w);
 	vreg part = ir_vreg(w->b->f), value = ir_vreg(w->b->f), last, m;
 
@@ -202,7 +210,8 @@ static void find_mapping(const struct body *w, vreg pc, struct ir_block *unknown
 	for (u32 i = 0; i < UNWIND_PARTS - 1; i++) {
 		struct ir_block *up = new_block(w);
 
-		ir_br(w->b, C_ULT, pc, opnd_reg(ir_load(w->b, value, offsetof(struct unwind_part, later[i]), 8)), i ? other : in_part, up);
+		ir_br(w->b, C_ULT, pc, opnd_reg(ir_load(w->b, value, offsetof(struct unwind_part, later[i]), 8)),
+		      i ? other : in_part, up);
 		ir_place(w->b, up);
 		ir_mov_to(w->b, part, opnd_imm(i + 1));
 	}
@@ -224,22 +233,27 @@ static void find_mapping(const struct body *w, vreg pc, struct ir_block *unknown
 static bool find_vma_layout(const struct lower *l, struct vma_layout *v)
 {
 	static const char vma[] = "vm_area_struct";
-	struct type_source *src = l->c->target->types;
+	struct type_source *src = target_types(l->c->target);
 	u32 end;
 
 	v->has_backing = src && type_path(src, "file", TYPE_PATH("f_mode"), &v->f_mode, NULL) &&
-			 type_path(src, "backing_file", TYPE_PATH("user_path", "dentry"), &v->user_dentry, NULL) &&
-			 type_path(src, "dentry", TYPE_PATH("d_inode"), &v->d_inode, NULL);
-	return src && type_path(src, vma, TYPE_PATH("vm_start"), &v->start, NULL) && type_path(src, vma, TYPE_PATH("vm_end"), &end, NULL) &&
-	       end == v->start + 8 && type_path(src, vma, TYPE_PATH("vm_pgoff"), &v->pgoff, NULL) &&
-	       type_path(src, vma, TYPE_PATH("vm_flags"), &v->flags, NULL) && type_path(src, vma, TYPE_PATH("vm_ops"), &v->ops, NULL) &&
-	       type_path(src, vma, TYPE_PATH("vm_file"), &v->file, NULL) && type_path(src, "file", TYPE_PATH("f_inode"), &v->f_inode, NULL) &&
-	       type_path(src, "inode", TYPE_PATH("i_ino"), &v->i_ino, NULL) && type_path(src, "inode", TYPE_PATH("i_sb"), &v->i_sb, NULL) &&
-	       type_path(src, "super_block", TYPE_PATH("s_dev"), &v->s_dev, NULL) && type_path(src, vma, TYPE_PATH("vm_mm"), &v->mm, NULL) &&
-	       type_path(src, "mm_struct", TYPE_PATH("context", "vdso"), &v->vdso, NULL);
+		type_path(src, "backing_file", TYPE_PATH("user_path", "dentry"), &v->user_dentry, NULL) &&
+		type_path(src, "dentry", TYPE_PATH("d_inode"), &v->d_inode, NULL);
+	return src && type_path(src, vma, TYPE_PATH("vm_start"), &v->start, NULL) &&
+		type_path(src, vma, TYPE_PATH("vm_end"), &end, NULL) && end == v->start + 8 &&
+		type_path(src, vma, TYPE_PATH("vm_pgoff"), &v->pgoff, NULL) &&
+		type_path(src, vma, TYPE_PATH("vm_flags"), &v->flags, NULL) &&
+		type_path(src, vma, TYPE_PATH("vm_ops"), &v->ops, NULL) &&
+		type_path(src, vma, TYPE_PATH("vm_file"), &v->file, NULL) &&
+		type_path(src, "file", TYPE_PATH("f_inode"), &v->f_inode, NULL) &&
+		type_path(src, "inode", TYPE_PATH("i_ino"), &v->i_ino, NULL) &&
+		type_path(src, "inode", TYPE_PATH("i_sb"), &v->i_sb, NULL) &&
+		type_path(src, "super_block", TYPE_PATH("s_dev"), &v->s_dev, NULL) &&
+		type_path(src, vma, TYPE_PATH("vm_mm"), &v->mm, NULL) &&
+		type_path(src, "mm_struct", TYPE_PATH("context", "vdso"), &v->vdso, NULL);
 }
 
-/* size bytes of the kernel's memory. What cannot be read is zero. */
+/* size bytes of the kernel's memory; zero if they cannot be read. */
 static void read_kernel(const struct body *w, vreg base, u32 off, u32 size, u32 to)
 {
 	ir_call_of(w->b, HELPER_probe_read_kernel, opnd_reg(ir_alu(w->b, IR_ADD, w->st, opnd_imm(to))), opnd_imm(size),
@@ -266,8 +280,8 @@ static vreg file_inode(const struct body *w, const struct vma_layout *v)
 	return get(w, ST(read[0]));
 }
 
-/* The function that the kernel calls with a mapping: notes what it is. Members are read, not followed: what the verifier knows of these pointers
- * differs between kernels. */
+/* The callback that the kernel calls with a mapping: stores its properties. Members are read by a helper, because what the
+ * verifier knows of these pointers differs between kernels. */
 static const struct ir_func *lower_on_vma(const struct body *w, u32 slot, const struct vma_layout *v)
 {
 	struct lower *l = w->l;
@@ -297,9 +311,10 @@ static const struct ir_func *lower_on_vma(const struct body *w, u32 slot, const 
 /* Asks the kernel what is mapped at pc: to state.map. */
 static void ask_mapping(const struct body *w, vreg pc, u32 slot, const struct vma_layout *v)
 {
-	struct ir_block *got = new_block(w), *not_got = new_block(w), *no_code = new_block(w), *has_file = new_block(w), *no_file = new_block(w), *special = new_block(w),
-			*other = new_block(w), *done = new_block(w);
-	struct ir_block *unknown = end_with(w, WHY_MAPPING), *no_tables = end_with(w, WHY_FILE), *no_frame = end_with(w, WHY_FRAME);
+	struct ir_block *got = new_block(w), *not_got = new_block(w), *no_code = new_block(w), *has_file = new_block(w),
+			*no_file = new_block(w), *special = new_block(w), *other = new_block(w), *done = new_block(w);
+	struct ir_block *unknown = end_with(w, WHY_MAPPING), *no_tables = end_with(w, WHY_FILE),
+			*no_frame = end_with(w, WHY_FRAME);
 	vreg err, file, off, start;
 
 	err = ir_call_of(w->b, HELPER_find_vma, opnd_reg(ir_call(w->b, HELPER_get_current_task_btf, NULL, 0)), opnd_reg(pc),
@@ -307,7 +322,7 @@ static void ask_mapping(const struct body *w, vreg pc, u32 slot, const struct vm
 	ir_br(w->b, C_EQ, err, opnd_imm(0), got, not_got);
 	ir_place(w->b, not_got);
 	ir_br(w->b, C_EQ, err, opnd_imm(NO_SUCH_VMA), no_code, unknown);
-	/* No function is there: what led here was wrong. */
+	/* No code is mapped there: an earlier step was wrong. */
 	ir_place(w->b, no_code);
 	set(w, ST(cnt), opnd_reg(ir_alu(w->b, IR_SUB, get(w, ST(cnt)), opnd_reg(get(w, ST(back))))));
 	ir_jmp(w->b, no_frame);
@@ -319,8 +334,8 @@ static void ask_mapping(const struct body *w, vreg pc, u32 slot, const struct vm
 	set(w, ST(map.len), opnd_reg(ir_alu(w->b, IR_SUB, get(w, ST(vma_end)), opnd_reg(start))));
 	set(w, ST(map.index), opnd_imm(UNWIND_NO_TABLE));
 	ir_br(w->b, C_NE, get(w, ST(vma_file)), opnd_imm(0), has_file, no_file);
-	/* Code that was compiled at run time is plain memory. Other mappings without a file are the kernel's own: the vdso, which counts as a file (device
-	 * and inode could not be read, so they are zero), and what it needs for uprobes. */
+	/* Code that was compiled at run time is plain memory. Other mappings without a file are the kernel's own: the vdso, which
+	 * counts as a file (device and inode could not be read, so they are zero), and what it needs for uprobes. */
 	ir_place(w->b, no_file);
 	ir_br(w->b, C_EQ, get(w, ST(vma_ops)), opnd_imm(0), done, special);
 	ir_place(w->b, special);
@@ -331,17 +346,22 @@ static void ask_mapping(const struct body *w, vreg pc, u32 slot, const struct vm
 
 	ir_place(w->b, has_file);
 	file = lookup(w, w->maps->files, ST(file), no_tables);
-	off = ir_alu(w->b, IR_ADD, ir_alu(w->b, IR_SUB, pc, opnd_reg(get(w, ST(map.start)))), opnd_reg(ir_alu(w->b, IR_SHL, get(w, ST(vma_off)), opnd_imm(PAGE_SHIFT))));
+	off = ir_alu(w->b, IR_ADD, ir_alu(w->b, IR_SUB, pc, opnd_reg(get(w, ST(map.start)))),
+		     opnd_reg(ir_alu(w->b, IR_SHL, get(w, ST(vma_off)), opnd_imm(PAGE_SHIFT))));
 	for (u32 i = 0; i < UNWIND_TABLES; i++) {
 		struct ir_block *in = new_block(w), *next = new_block(w);
 		u32 at = offsetof(struct unwind_file, tables[i]);
-		vreg in_table = ir_alu(w->b, IR_SUB, off, opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, off), 8)));
+		vreg in_table = ir_alu(w->b, IR_SUB, off,
+				       opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, off), 8)));
 
-		ir_br(w->b, C_ULT, in_table, opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, size), 8)), in, next);
+		ir_br(w->b, C_ULT, in_table, opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, size), 8)), in,
+		      next);
 		ir_place(w->b, in);
-		set(w, ST(map.bias), opnd_reg(ir_alu(w->b, IR_ADD, ir_alu(w->b, IR_SUB, pc, opnd_reg(off)),
-						     opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, base), 8)))));
-		set(w, ST(map.index), opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, index), 8))); /* and blocks */
+		set(w, ST(map.bias),
+		    opnd_reg(ir_alu(w->b, IR_ADD, ir_alu(w->b, IR_SUB, pc, opnd_reg(off)),
+				    opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, base), 8)))));
+		set(w, ST(map.index),
+		    opnd_reg(ir_load(w->b, file, at + offsetof(struct unwind_table, index), 8))); /* and blocks */
 		ir_jmp(w->b, done);
 		ir_place(w->b, next);
 	}
@@ -349,7 +369,7 @@ static void ask_mapping(const struct body *w, vreg pc, u32 slot, const struct vm
 	ir_place(w->b, done);
 }
 
-/* What is mapped at pc, to state.map: the same as in the round before, or as we know it, or as the kernel does. */
+/* The mapping of pc, to state.map: that of the previous iteration, or from our tables, or from the kernel. */
 static void know_mapping(const struct body *w, vreg pc, u32 slot)
 {
 	struct ir_block *found = new_block(w), *look = new_block(w), *unknown = new_block(w);
@@ -371,16 +391,16 @@ static void know_mapping(const struct body *w, vreg pc, u32 slot)
 static bool find_return_layout(const struct lower *l, struct return_layout *r)
 {
 	static const char instance[] = "return_instance";
-	struct type_source *src = l->c->target->types;
+	struct type_source *src = target_types(l->c->target);
 
 	return src && type_path(src, "task_struct", TYPE_PATH("utask"), &r->utask, NULL) &&
-	       type_path(src, "uprobe_task", TYPE_PATH("return_instances"), &r->instances, NULL) &&
-	       type_path(src, instance, TYPE_PATH("stack"), &r->stack, NULL) &&
-	       type_path(src, instance, TYPE_PATH("orig_ret_vaddr"), &r->orig_ret_vaddr, NULL) &&
-	       type_path(src, instance, TYPE_PATH("next"), &r->next, NULL);
+		type_path(src, "uprobe_task", TYPE_PATH("return_instances"), &r->instances, NULL) &&
+		type_path(src, instance, TYPE_PATH("stack"), &r->stack, NULL) &&
+		type_path(src, instance, TYPE_PATH("orig_ret_vaddr"), &r->orig_ret_vaddr, NULL) &&
+		type_path(src, instance, TYPE_PATH("next"), &r->next, NULL);
 }
 
-/* A round of the search for the function whose return address was at the stack's top. */
+/* One iteration of the search for the function whose return address was on top of the stack. */
 static const struct ir_func *lower_on_instance(const struct body *w, u32 slot, const struct return_layout *r)
 {
 	struct lower *l = w->l;
@@ -409,8 +429,8 @@ static const struct ir_func *lower_on_instance(const struct body *w, u32 slot, c
 	return lower_body_end(l);
 }
 
-/* A function with a uretprobe returns to the kernel's trampoline, which is at the start of a page; no call ends there but once in a while. Where the
- * function was called from, the kernel has noted. */
+/* A function with a uretprobe returns to the kernel's trampoline, which is at the start of a page; other calls rarely return to
+ * such an address. The kernel has a record of the original return address. */
 static void leave_trampoline(const struct body *w, vreg ip, u32 slot)
 {
 	struct ir_block *other = new_block(w);
@@ -424,7 +444,8 @@ static void leave_trampoline(const struct body *w, vreg ip, u32 slot)
 	set(w, ST(returns_to), opnd_imm(0));
 	read_kernel(w, ir_plain(w->b, ir_call(w->b, HELPER_get_current_task_btf, NULL, 0)), r.utask, 8, ST(instance));
 	read_kernel(w, get(w, ST(instance)), r.instances, 8, ST(instance));
-	ir_call_of(w->b, HELPER_loop, opnd_imm(RETURNS_MAX), opnd_reg(ir_func_addr(w->b, f)), opnd_reg(lower_body_frame(w->l)), opnd_imm(0));
+	ir_call_of(w->b, HELPER_loop, opnd_imm(RETURNS_MAX), opnd_reg(ir_func_addr(w->b, f)), opnd_reg(lower_body_frame(w->l)),
+		   opnd_imm(0));
 	ip = get(w, ST(returns_to));
 	require(w, C_NE, ip, opnd_imm(0), other);
 	/* The same frame again, with the address that it should have had. */
@@ -438,12 +459,14 @@ static void leave_trampoline(const struct body *w, vreg ip, u32 slot)
 static vreg find_row(const struct body *w, vreg pc, struct ir_block *no_table)
 {
 	struct ir_block *lost = end_with(w, WHY_TABLE);
-	vreg rel = ir_alu(w->b, IR_SUB, pc, opnd_reg(get(w, ST(map.bias)))), block = ir_alu(w->b, IR_SHR, rel, opnd_imm(UNWIND_BLOCK_BITS));
+	vreg rel = ir_alu(w->b, IR_SUB, pc, opnd_reg(get(w, ST(map.bias)))),
+	     block = ir_alu(w->b, IR_SHR, rel, opnd_imm(UNWIND_BLOCK_BITS));
 	struct sorted rows = { .stride = 8, .size = 1, .off_max = UNWIND_CHUNK_SZ - 8 };
 	vreg entry, last, low, chunk, off;
 
 	require(w, C_ULT, block, opnd_reg(ir_load(w->b, w->st, ST(map.blocks), 4)), no_table);
-	chunk = ir_alu(w->b, IR_ADD, ir_load(w->b, w->st, ST(map.index), 4), opnd_reg(ir_alu(w->b, IR_SHR, block, opnd_imm(UNWIND_ENTRY_BITS))));
+	chunk = ir_alu(w->b, IR_ADD, ir_load(w->b, w->st, ST(map.index), 4),
+		       opnd_reg(ir_alu(w->b, IR_SHR, block, opnd_imm(UNWIND_ENTRY_BITS))));
 	set(w, ST(chunk), opnd_reg(chunk));
 	chunk = lookup(w, w->maps->chunks, ST(chunk), lost);
 	off = ir_alu(w->b, IR_SHL, ir_alu(w->b, IR_AND, block, opnd_imm(UNWIND_ENTRIES - 1)), opnd_imm(2));
@@ -457,7 +480,7 @@ static vreg find_row(const struct body *w, vreg pc, struct ir_block *no_table)
 	return ir_load(w->b, search(w, &rows, UNWIND_BLOCK / 2, last, low, lost), 0, 8);
 }
 
-/* By the frame pointer: it leads to the caller's, and above that is the return address. */
+/* By the frame pointer: it points to the caller's frame pointer, and the return address is above that. */
 static void follow_frame_pointer(const struct body *w, struct ir_block *failed)
 {
 	struct ir_block *no_frame = end_with(w, WHY_FRAME), *stepped = end_with(w, WHY_STEPPED);
@@ -538,16 +561,16 @@ static vreg find_cfa(const struct body *w, vreg row, struct ir_block *no_table, 
 	follow_signal(w, failed);
 
 	ir_place(w->b, done);
-	/* The stack grows down. Where it seems not to, what was read before was wrong. */
+	/* The stack grows down. If the caller's stack pointer is lower, an earlier step was wrong. */
 	require(w, C_UGT, cfa, opnd_reg(get(w, ST(sp))), other);
 	return cfa;
 }
 
-/* The caller's registers; sp last, because the frame pointer's place may depend on what it was. */
+/* The caller's registers; sp last, because the location of the frame pointer may depend on its old value. */
 static void find_caller(const struct body *w, vreg row, vreg cfa, struct ir_block *failed)
 {
-	struct ir_block *at_cfa = new_block(w), *not_cfa = new_block(w), *at_bp = new_block(w), *not_bp = new_block(w), *lost = new_block(w),
-			*read = new_block(w), *done = new_block(w);
+	struct ir_block *at_cfa = new_block(w), *not_cfa = new_block(w), *at_bp = new_block(w), *not_bp = new_block(w),
+			*lost = new_block(w), *read = new_block(w), *done = new_block(w);
 	vreg kind = row_bits(w, row, UNWIND_BP, 4), off = row_offset(w, row, UNWIND_BP_OFF, 16), from = ir_vreg(w->b->f);
 
 	set(w, ST(sp), opnd_reg(cfa));
@@ -586,7 +609,8 @@ static void lower_round(struct body *w, u32 slot)
 	w->next = new_block(w);
 	failed = end_with(w, WHY_READ);
 	require(w, C_ULT, cnt, opnd_imm(w->limit), w->stop);
-	ir_store(w->b, ir_alu(w->b, IR_ADD, w->st, opnd_reg(ir_alu(w->b, IR_SHL, cnt, opnd_imm(3)))), ST(frames), 8, opnd_reg(ip));
+	ir_store(w->b, ir_alu(w->b, IR_ADD, w->st, opnd_reg(ir_alu(w->b, IR_SHL, cnt, opnd_imm(3)))), ST(frames), 8,
+		 opnd_reg(ip));
 	set(w, ST(cnt), opnd_reg(ir_alu(w->b, IR_ADD, cnt, opnd_imm(1))));
 	leave_trampoline(w, ip, slot);
 	require(w, C_NE, cnt, opnd_imm(w->limit - 1), w->stop);
@@ -612,16 +636,28 @@ static const struct image_unwind *tables(struct lower *l)
 	if (!img->unwind.chunks) {
 		img->unwind.chunks = img->maps.cnt;
 		avec_push(l->c->arena, &img->maps,
-			  (struct image_map){ .name = "sonde_unwind", .type = BPF_MAP_TYPE_HASH, .key_sz = 8, .value_sz = UNWIND_CHUNK_SZ,
-					      .max_entries = UNWIND_CHUNKS_MAX, .flags = BPF_F_NO_PREALLOC });
+			  (struct image_map){ .name = "sonde_unwind",
+					      .type = BPF_MAP_TYPE_HASH,
+					      .key_sz = 8,
+					      .value_sz = UNWIND_CHUNK_SZ,
+					      .max_entries = UNWIND_CHUNKS_MAX,
+					      .flags = BPF_F_NO_PREALLOC });
 		img->unwind.procs = img->maps.cnt;
 		avec_push(l->c->arena, &img->maps,
-			  (struct image_map){ .name = "sonde_mapped", .type = BPF_MAP_TYPE_HASH, .key_sz = sizeof(struct unwind_part_key),
-					      .value_sz = sizeof(struct unwind_part), .max_entries = UNWIND_PROCS_MAX, .flags = BPF_F_NO_PREALLOC });
+			  (struct image_map){ .name = "sonde_mapped",
+					      .type = BPF_MAP_TYPE_HASH,
+					      .key_sz = sizeof(struct unwind_part_key),
+					      .value_sz = sizeof(struct unwind_part),
+					      .max_entries = UNWIND_PROCS_MAX,
+					      .flags = BPF_F_NO_PREALLOC });
 		img->unwind.files = img->maps.cnt;
 		avec_push(l->c->arena, &img->maps,
-			  (struct image_map){ .name = "sonde_files", .type = BPF_MAP_TYPE_HASH, .key_sz = sizeof(struct unwind_file_key),
-					      .value_sz = sizeof(struct unwind_file), .max_entries = UNWIND_FILES_MAX, .flags = BPF_F_NO_PREALLOC });
+			  (struct image_map){ .name = "sonde_files",
+					      .type = BPF_MAP_TYPE_HASH,
+					      .key_sz = sizeof(struct unwind_file_key),
+					      .value_sz = sizeof(struct unwind_file),
+					      .max_entries = UNWIND_FILES_MAX,
+					      .flags = BPF_F_NO_PREALLOC });
 	}
 	return &img->unwind;
 }
@@ -638,7 +674,7 @@ static const struct lower_walk *find_walk(struct lower *l, u32 limit)
 			return *it;
 	walk = arena_new(l->c->arena, struct lower_walk);
 	walk->limit = limit;
-	/* In use from the program's start to its end: what is called from several places has no narrower time. */
+	/* In use from the program's start to its end: it is called from several places. */
 	walk->slot = ir_slot_new_since(l->b.f, sizeof(struct state) + 8 * limit, 8, 0);
 	lower_body_begin(l, &body, args, 2);
 	w.st = ir_slot_addr(&l->b, walk->slot, 0);
@@ -648,7 +684,7 @@ static const struct lower_walk *find_walk(struct lower *l, u32 limit)
 	return walk;
 }
 
-/* Counts what went wrong at this place of the script, each reason by itself. */
+/* Counts the failures at this place of the script, each reason separately. */
 static void tell_why(struct lower *l, struct span at, vreg why)
 {
 	struct ir_block *done = ir_block_new(l->b.f), *bad = ir_block_new(l->b.f);
@@ -681,9 +717,10 @@ vreg lower_unwind(struct lower *l, struct span at, struct mem to, u32 limit)
 	ir_store(&l->b, w.st, ST(key.pid), 4, opnd_reg(lower_pid(l)));
 	ir_mov_to(&l->b, bytes, opnd_imm(0));
 	lower_zero(l, to, 8 * limit);
-	regs = ir_plain(&l->b, ir_call_of(&l->b, HELPER_task_pt_regs, opnd_reg(ir_call(&l->b, HELPER_get_current_task_btf, NULL, 0))));
-	err = ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(ir_alu(&l->b, IR_ADD, w.st, opnd_imm(ST(read)))), opnd_imm(REGS_SZ),
-			 opnd_reg(ir_alu(&l->b, IR_ADD, regs, opnd_imm(REGS_FIRST))));
+	regs = ir_plain(&l->b,
+			ir_call_of(&l->b, HELPER_task_pt_regs, opnd_reg(ir_call(&l->b, HELPER_get_current_task_btf, NULL, 0))));
+	err = ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(ir_alu(&l->b, IR_ADD, w.st, opnd_imm(ST(read)))),
+			 opnd_imm(REGS_SZ), opnd_reg(ir_alu(&l->b, IR_ADD, regs, opnd_imm(REGS_FIRST))));
 	require(&w, C_EQ, err, opnd_imm(0), done);
 	/* Threads of the kernel have no user registers. */
 	ir_br(&l->b, C_SET, get(&w, ST(read) + REGS_CS - REGS_FIRST), opnd_imm(3), user, done);
@@ -695,11 +732,12 @@ vreg lower_unwind(struct lower *l, struct span at, struct mem to, u32 limit)
 	set(&w, ST(back), opnd_imm(0));
 	set(&w, ST(why), opnd_imm(WHY_NOT));
 	set(&w, ST(map.len), opnd_imm(0));
-	lower_body_loop(l, opnd_imm(2 * limit), walk->body, 2); /* a frame that leads to a trampoline takes two rounds */
+	lower_body_loop(l, opnd_imm(2 * limit), walk->body, 2); /* a frame that leads to a trampoline takes two iterations */
 	tell_why(l, at, get(&w, ST(why)));
 	ir_alu_to(&l->b, IR_SHL, bytes, get(&w, ST(cnt)), opnd_imm(3));
 	require(&w, C_ULE, bytes, opnd_imm(8 * limit), never); /* always */
-	ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, to)), opnd_reg(bytes), opnd_reg(ir_alu(&l->b, IR_ADD, w.st, opnd_imm(ST(frames)))));
+	ir_call_of(&l->b, HELPER_probe_read_kernel, opnd_reg(lower_addr(l, to)), opnd_reg(bytes),
+		   opnd_reg(ir_alu(&l->b, IR_ADD, w.st, opnd_imm(ST(frames)))));
 	ir_jmp(&l->b, done);
 	ir_place(&l->b, never);
 	ir_mov_to(&l->b, bytes, opnd_imm(0));

@@ -1,6 +1,7 @@
-/* Simplification: constants and copies are carried forward, operations on constants are done here, what nobody reads is dropped, jumps
- * to jumps are shortened. Registers with one definition carry facts; the definition dominates every use, because lowering never
- * reads what it did not write on the way (variables, which may, have several definitions).
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Simplification: constants and copies are propagated, operations on constants are folded, dead code is removed, jumps to jumps
+ * are shortened. Facts are kept for registers with one definition. That definition dominates every use, because lowering never
+ * reads a register that was not written on the same path (variables may be, but they have several definitions).
  */
 #include "ir/ir.h"
 
@@ -64,35 +65,69 @@ static vreg origin(const struct simplify *s, vreg r)
 static bool fold_alu(enum ir_op op, u64 a, u64 b, u64 *out)
 {
 	switch (op) {
-	case IR_ADD: *out = a + b; return true;
-	case IR_SUB: *out = a - b; return true;
-	case IR_MUL: *out = a * b; return true;
-	case IR_DIV: *out = b ? a / b : 0; return true;
-	case IR_MOD: *out = b ? a % b : a; return true;
-	case IR_AND: *out = a & b; return true;
-	case IR_OR: *out = a | b; return true;
-	case IR_XOR: *out = a ^ b; return true;
-	case IR_SHL: *out = a << (b & 63); return true;
-	case IR_SHR: *out = a >> (b & 63); return true;
-	case IR_SAR: *out = (u64)((s64)a >> (b & 63)); return true;
-	default: return false; /* not an ALU operation */
+	case IR_ADD:
+		*out = a + b;
+		return true;
+	case IR_SUB:
+		*out = a - b;
+		return true;
+	case IR_MUL:
+		*out = a * b;
+		return true;
+	case IR_DIV:
+		*out = b ? a / b : 0;
+		return true;
+	case IR_MOD:
+		*out = b ? a % b : a;
+		return true;
+	case IR_AND:
+		*out = a & b;
+		return true;
+	case IR_OR:
+		*out = a | b;
+		return true;
+	case IR_XOR:
+		*out = a ^ b;
+		return true;
+	case IR_SHL:
+		*out = a << (b & 63);
+		return true;
+	case IR_SHR:
+		*out = a >> (b & 63);
+		return true;
+	case IR_SAR:
+		*out = (u64)((s64)a >> (b & 63));
+		return true;
+	default:
+		return false; /* not an ALU operation */
 	}
 }
 
 static bool fold_cond(enum ir_cond c, u64 a, u64 b)
 {
 	switch (c) {
-	case C_EQ: return a == b;
-	case C_NE: return a != b;
-	case C_ULT: return a < b;
-	case C_ULE: return a <= b;
-	case C_UGT: return a > b;
-	case C_UGE: return a >= b;
-	case C_SLT: return (s64)a < (s64)b;
-	case C_SLE: return (s64)a <= (s64)b;
-	case C_SGT: return (s64)a > (s64)b;
-	case C_SGE: return (s64)a >= (s64)b;
-	case C_SET: return (a & b) != 0;
+	case C_EQ:
+		return a == b;
+	case C_NE:
+		return a != b;
+	case C_ULT:
+		return a < b;
+	case C_ULE:
+		return a <= b;
+	case C_UGT:
+		return a > b;
+	case C_UGE:
+		return a >= b;
+	case C_SLT:
+		return (s64)a < (s64)b;
+	case C_SLE:
+		return (s64)a <= (s64)b;
+	case C_SGT:
+		return (s64)a > (s64)b;
+	case C_SGE:
+		return (s64)a >= (s64)b;
+	case C_SET:
+		return (a & b) != 0;
 	}
 	return false;
 }
@@ -172,7 +207,8 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 			return;
 		}
 		/* constant op register: swap where the order does not matter */
-		if (!i->b.is_imm && fits_s32(a) && (i->op == IR_ADD || i->op == IR_MUL || i->op == IR_AND || i->op == IR_OR || i->op == IR_XOR)) {
+		if (!i->b.is_imm && fits_s32(a) &&
+		    (i->op == IR_ADD || i->op == IR_MUL || i->op == IR_AND || i->op == IR_OR || i->op == IR_XOR)) {
 			i->a = i->b.r;
 			i->b = opnd_imm(a);
 			s->changed = true;
@@ -184,8 +220,9 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 	if (i->op == IR_SHL || i->op == IR_SHR || i->op == IR_SAR)
 		i->b.imm &= 63;
 	b = i->b.imm;
-	if (b == 0 && (i->op == IR_ADD || i->op == IR_SUB || i->op == IR_OR || i->op == IR_XOR || i->op == IR_SHL || i->op == IR_SHR ||
-		       i->op == IR_SAR)) {
+	if (b == 0 &&
+	    (i->op == IR_ADD || i->op == IR_SUB || i->op == IR_OR || i->op == IR_XOR || i->op == IR_SHL || i->op == IR_SHR ||
+	     i->op == IR_SAR)) {
 		become_mov(s, i, i->a);
 	} else if (b == 1 && (i->op == IR_MUL || i->op == IR_DIV)) {
 		become_mov(s, i, i->a);
@@ -207,7 +244,8 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 		i->op = IR_AND;
 		i->b.imm = b - 1;
 		s->changed = true;
-	} else if (i->op == IR_ADD && (d = s->def[i->a]) && d->op == IR_ADD && d->b.is_imm && s->def[d->a] && fits_s32(b + d->b.imm)) {
+	} else if (i->op == IR_ADD && (d = s->def[i->a]) && d->op == IR_ADD && d->b.is_imm && s->def[d->a] &&
+		   fits_s32(b + d->b.imm)) {
 		i->a = d->a;
 		i->b.imm = b + d->b.imm;
 		s->changed = true;
@@ -220,7 +258,7 @@ static void simplify_alu(struct simplify *s, struct ir_insn *i)
 	}
 }
 
-/* How many low bytes of r can be other than zero, as far as its definition tells. */
+/* How many low bytes of r can be nonzero, according to its definition. */
 static u32 known_width(const struct simplify *s, vreg r)
 {
 	const struct ir_insn *d = s->def[r];
@@ -249,7 +287,7 @@ static void simplify_ext(struct simplify *s, struct ir_insn *i)
 	else if (i->op == IR_SEXT && known_width(s, i->a) < i->size)
 		become_mov(s, i, i->a);
 	else if (s->def[i->a] && s->def[i->a]->op == i->op && s->def[i->a]->size <= i->size)
-		become_mov(s, i, i->a); /* extended from as little already */
+		become_mov(s, i, i->a); /* already extended from that size or less */
 }
 
 static void simplify_insn(struct simplify *s, struct ir_insn *i)
@@ -268,7 +306,7 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 	for (u32 k = 0; k < i->arg_cnt; k++)
 		simplify_opnd(s, &i->args[k], true);
 
-	/* What a store cuts off need not be extended first. */
+	/* Bytes that a store truncates need not be extended first. */
 	if (i->op == IR_STORE && !i->b.is_imm && s->def[i->b.r]) {
 		const struct ir_insn *d = s->def[i->b.r];
 
@@ -299,12 +337,44 @@ static void simplify_insn(struct simplify *s, struct ir_insn *i)
 static bool has_effect(enum ir_op op)
 {
 	switch (op) {
-	case IR_STORE: case IR_ATOMIC_ADD: case IR_FETCH_ADD: case IR_CMPXCHG: case IR_CALL: case IR_JMP: case IR_BR:
-	case IR_RET: case IR_SCRATCH: case IR_SCRATCH_AT: case IR_UNSCRATCH:
+	case IR_STORE:
+	case IR_ATOMIC_ADD:
+	case IR_FETCH_ADD:
+	case IR_CMPXCHG:
+	case IR_CALL:
+	case IR_JMP:
+	case IR_BR:
+	case IR_RET:
+	case IR_SCRATCH:
+	case IR_SCRATCH_AT:
+	case IR_UNSCRATCH:
 		return true;
-	case IR_IMM: case IR_MOV: case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_MOD: case IR_AND: case IR_OR: case IR_XOR:
-	case IR_SHL: case IR_SHR: case IR_SAR: case IR_NEG: case IR_PLAIN: case IR_ZEXT: case IR_SEXT: case IR_BSWAP: case IR_LOAD: case IR_CTX:
-	case IR_MAP: case IR_MAPVAL: case IR_SLOT: case IR_ARG: case IR_FUNC: case IR_OP_CNT:
+	case IR_IMM:
+	case IR_MOV:
+	case IR_ADD:
+	case IR_SUB:
+	case IR_MUL:
+	case IR_DIV:
+	case IR_MOD:
+	case IR_AND:
+	case IR_OR:
+	case IR_XOR:
+	case IR_SHL:
+	case IR_SHR:
+	case IR_SAR:
+	case IR_NEG:
+	case IR_PLAIN:
+	case IR_ZEXT:
+	case IR_SEXT:
+	case IR_BSWAP:
+	case IR_LOAD:
+	case IR_CTX:
+	case IR_MAP:
+	case IR_MAPVAL:
+	case IR_SLOT:
+	case IR_ARG:
+	case IR_FUNC:
+	case IR_OP_CNT:
 		return false;
 	}
 	return true;
@@ -315,7 +385,7 @@ static bool is_dead(const struct simplify *s, const struct ir_insn *i)
 	return !has_effect(i->op) && (!s->uses[i->d] || (i->op == IR_MOV && i->d == i->a));
 }
 
-/* Goes backwards, so that what only the dead read is seen to be dead, too; loops may need another round. */
+/* Goes backwards, so that values read only by dead code are found dead, too; loops may need another pass. */
 static void drop_dead(struct simplify *s)
 {
 	bool changed = true;
@@ -347,7 +417,7 @@ static void drop_dead(struct simplify *s)
 	}
 }
 
-/* IR_SCRATCH sits inside of a block and may jump out of it. */
+/* IR_SCRATCH is inside a block and may jump out of it. */
 static struct ir_insn *scratch_mark(const struct ir_func *f, struct ir_block *b)
 {
 	if (b != f->scratch_block)
@@ -385,7 +455,7 @@ void ir_drop_unreachable(struct ir_func *f)
 		f->blocks.at[n]->id = n;
 }
 
-/* The place where a jump to b really ends up. */
+/* The final target of a jump to b. */
 static struct ir_block *final_target(struct ir_block *b)
 {
 	for (u32 hops = 0; hops < 64 && b->insns.cnt == 1 && b->insns.at[0].op == IR_JMP; hops++)
@@ -410,7 +480,7 @@ static bool is_live_out(const struct ir_block *b, vreg v)
 	return false;
 }
 
-/* Takes an instruction out of its block if nobody reads what it sets. */
+/* Removes an instruction from its block if its result is not read. */
 static void drop_unread(struct ir_block *b, const struct ir_insn *i)
 {
 	u32 at = i - b->insns.at;
@@ -430,8 +500,9 @@ static void drop_unread(struct ir_block *b, const struct ir_insn *i)
 	b->insns.cnt--;
 }
 
-/* A block that sets a register to a constant and jumps to a test of it goes where the test would: /@start[tid]/ is 0 where there is no such entry, and that is
- * known before it is asked. The constant goes, too, if the test was all it was for. */
+/* Jump threading: a block that sets a register to a constant and jumps to a test of it jumps directly to the test's target.
+ * /@start[tid]/ is 0 where there is no such entry, which is known before the test. The constant is removed, too, if only the test
+ * used it. */
 static void skip_known_tests(struct ir_func *f)
 {
 	struct ir_insn **decided = arena_alloc(&f->mem->pass, f->blocks.cnt * sizeof(*decided));
@@ -441,7 +512,7 @@ static void skip_known_tests(struct ir_func *f)
 		struct ir_insn *end = &(*pb)->insns.at[(*pb)->insns.cnt - 1];
 		const struct ir_insn *test = end->op == IR_JMP ? &end->yes->insns.at[0] : NULL;
 
-		if (scratch_mark(f, *pb)) /* jumps out of the middle, which liveness does not see */
+		if (scratch_mark(f, *pb)) /* it jumps out of the middle of a block, which liveness does not model */
 			return;
 		if (!test || test->op != IR_BR || !test->b.is_imm)
 			continue;
@@ -493,7 +564,7 @@ static void thread_jumps(struct ir_func *f)
 		if (scratch_mark(f, *pb))
 			preds[scratch_mark(f, *pb)->no->id]++;
 	}
-	/* A block that only one jump reaches joins the block that jumps. */
+	/* A block that only one jump reaches is merged into the block of that jump. */
 	vec_for(pb, &f->blocks) {
 		struct ir_block *b = *pb;
 
@@ -508,7 +579,7 @@ static void thread_jumps(struct ir_func *f)
 				avec_push(&f->mem->code, &b->insns, *i);
 			if (next == f->scratch_block)
 				f->scratch_block = b;
-			/* next is unreachable now: give it a legal end of its own */
+			/* next is unreachable now: give it a valid terminator */
 			next->insns.cnt = 1;
 			next->insns.at[0] = (struct ir_insn){ .op = IR_RET, .b = opnd_imm(0) };
 			preds[next->id] = 0;
@@ -517,14 +588,15 @@ static void thread_jumps(struct ir_func *f)
 	ir_drop_unreachable(f);
 }
 
-/* What is computed in one instruction from nothing. */
+/* Values that one instruction computes without operands. */
 struct cheap {
 	enum ir_op op;
 	u32 index;
 	s64 imm;
 };
 
-/* Puts the instructions of a block anew, each behind the cheap ones that it reads: sunk[v] is 1 + the number of the one that sets v, 0: none does. */
+/* Rewrites a block so that each instruction follows the cheap ones that it reads: sunk[v] is 1 + the index of the one that sets
+ * v, 0: none. */
 static void sink_into(struct ir_func *f, struct ir_block *b, const u32 *sunk, const struct cheap *cheap)
 {
 	vec(struct ir_insn) out = {};
@@ -539,7 +611,9 @@ static void sink_into(struct ir_func *f, struct ir_block *b, const u32 *sunk, co
 			const struct cheap *c = sunk[uses[u]] ? &cheap[sunk[uses[u]] - 1] : NULL;
 
 			if (c)
-				avec_push(&f->mem->pass, &out, (struct ir_insn){ .op = c->op, .d = uses[u], .index = c->index, .imm = c->imm, .span = i->span });
+				avec_push(&f->mem->pass, &out,
+					  (struct ir_insn){
+						  .op = c->op, .d = uses[u], .index = c->index, .imm = c->imm, .span = i->span });
 		}
 		avec_push(&f->mem->pass, &out, *i);
 	}
@@ -571,9 +645,9 @@ static bool is_access(enum ir_op op)
 	return op == IR_LOAD || op == IR_STORE || op == IR_ATOMIC_ADD;
 }
 
-/* An access to the memory of a map goes from an address that is at hand already, if there is one. After sink_cheap() an address that is read once stands right
- * before its reader, with no more than the number between them that is stored. Across a call an address would have to be kept: there it is made anew. Uses are those that
- * sink_cheap() counted. */
+/* An access to the memory of a map uses an address that is already in a register, if there is one. After sink_cheap() an address
+ * that is read once is directly before its reader, with at most the stored constant between them. Across a call an address would
+ * occupy a saved register: there it is computed again. Uses are those that sink_cheap() counted. */
 static void share_addresses(const struct simplify *s)
 {
 	vec_for(pb, &s->f->blocks) {
@@ -591,7 +665,8 @@ static void share_addresses(const struct simplify *s)
 
 				if (reader->op == IR_IMM)
 					reader++;
-				if (last && last->index == i->index && is_access(reader->op) && reader->a == i->d && s->uses[i->d] == 1)
+				if (last && last->index == i->index && is_access(reader->op) && reader->a == i->d &&
+				    s->uses[i->d] == 1)
 					far = reader->imm + i->imm - last->imm;
 				if (far >= INT16_MIN && far <= INT16_MAX) {
 					reader->a = last->d;
@@ -646,7 +721,7 @@ void ir_simplify(struct ir_func *f)
 				simplify_insn(&s, i);
 		if (s.is_cut)
 			ir_drop_unreachable(f);
-		/* Where nothing has changed, what was found is still true. */
+		/* If nothing has changed, the facts are still valid. */
 		if (s.changed)
 			find_defs(&s);
 		drop_dead(&s);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The text form of intermediate code, and the check that it is well-formed. */
 #include "ir/ir.h"
 
@@ -9,8 +10,25 @@ const char *const ir_op_text[IR_OP_CNT] = {
 
 const char *const ir_cond_text[] = { "eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sge", "set" };
 
-enum shape { SHAPE_IMM, SHAPE_UN, SHAPE_ALU, SHAPE_EXT, SHAPE_LOAD, SHAPE_STORE, SHAPE_CMPXCHG, SHAPE_FETCH, SHAPE_DEF, SHAPE_INDEX, SHAPE_MAP,
-	     SHAPE_SLOT, SHAPE_CALL, SHAPE_JMP, SHAPE_BR, SHAPE_RET, SHAPE_RELEASE };
+enum shape {
+	SHAPE_IMM,
+	SHAPE_UN,
+	SHAPE_ALU,
+	SHAPE_EXT,
+	SHAPE_LOAD,
+	SHAPE_STORE,
+	SHAPE_CMPXCHG,
+	SHAPE_FETCH,
+	SHAPE_DEF,
+	SHAPE_INDEX,
+	SHAPE_MAP,
+	SHAPE_SLOT,
+	SHAPE_CALL,
+	SHAPE_JMP,
+	SHAPE_BR,
+	SHAPE_RET,
+	SHAPE_RELEASE
+};
 
 static const enum shape shapes[IR_OP_CNT] = {
 #define IR_OP(name, text, shape) [name] = SHAPE_##shape,

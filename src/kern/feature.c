@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/feature.h"
 
 #include <errno.h>
@@ -7,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "bpf/image.h"
-#include "kern/btf.h"
+#include "image/image.h"
 #include "kern/join.h"
 #include "kern/machine.h"
 #include "kern/sys.h"
+#include "kern/tracefs.h"
+#include "kern/types.h"
 
 static const struct insn exit_0[] = {
 	{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
@@ -26,7 +28,7 @@ static int load(u32 type, u32 attach_type, u32 btf_id, const struct insn *insns,
 		.attach_btf_id = btf_id,
 		.insns = (u64)(uintptr_t)insns,
 		.insn_cnt = cnt,
-		.license = (u64)(uintptr_t)"GPL",
+		.license = (u64)(uintptr_t) "GPL",
 	};
 
 	return kern_prog_load(&a);
@@ -61,7 +63,7 @@ static bool knows_link(u32 attach_type)
 		return false;
 	if (is_uprobe) {
 		/* A directory is not a file to put a probe into: EBADF. */
-		a.uprobe_multi.path = (u64)(uintptr_t)"/";
+		a.uprobe_multi.path = (u64)(uintptr_t) "/";
 		a.uprobe_multi.offsets = (u64)(uintptr_t)&offset;
 		a.uprobe_multi.cnt = 1;
 	} else {
@@ -117,7 +119,8 @@ static bool release_is_at_least(unsigned want_major, unsigned want_minor)
 	return major > want_major || (major == want_major && minor >= want_minor);
 }
 
-/* Since 7.0 a raw tracepoint's program can be preempted. Until it is resumed, the kernel skips it for every other thread on that CPU. */
+/* Since 7.0 a raw tracepoint's program can be preempted. Until it is resumed, the kernel skips it for every other thread on that
+ * CPU. */
 static bool raw_tp_is_exact(void)
 {
 	struct utsname u;
@@ -128,7 +131,9 @@ static bool raw_tp_is_exact(void)
 /* A table of stacks that are as deep as they can be. */
 static bool has_stack_ids(void)
 {
-	struct bpf_map_create_attr a = { .map_type = BPF_MAP_TYPE_STACK_TRACE, .key_size = 4, .value_size = 8 * STACK_ID_FRAMES, .max_entries = 1 };
+	struct bpf_map_create_attr a = {
+		.map_type = BPF_MAP_TYPE_STACK_TRACE, .key_size = 4, .value_size = 8 * STACK_ID_FRAMES, .max_entries = 1
+	};
 	int fd = kern_map_create(&a);
 
 	if (fd < 0)
@@ -179,6 +184,8 @@ static bool probe(enum kern_feature f)
 		return !access("/sys/kernel/rcu_expedited", W_OK);
 	case KF_STACK_IDS:
 		return has_stack_ids();
+	case KF_TRACE_EVENTS:
+		return tracefs_can_make_events();
 	case KF_CNT:
 		break;
 	}
@@ -233,7 +240,7 @@ const char *kern_feature_name(enum kern_feature f)
 {
 	static const char *const names[] = {
 #define FEATURE_ROW(name, doc) #name,
-#include "kern/feature.def"
+#include "image/feature.def"
 #undef FEATURE_ROW
 	};
 
@@ -244,7 +251,7 @@ const char *kern_feature_doc(enum kern_feature f)
 {
 	static const char *const docs[] = {
 #define FEATURE_ROW(name, doc) doc,
-#include "kern/feature.def"
+#include "image/feature.def"
 #undef FEATURE_ROW
 	};
 

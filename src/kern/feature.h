@@ -1,23 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the running kernel can do.
  *
  * To add a feature: a row in feature.def and a probe in feature.c; the compiler points there. A probe tries the thing itself with
- * an argument that must fail late, or loads the smallest program that needs it: configuration files and version numbers lie, as
- * distributions backport and remove.
+ * an argument that must fail late, or loads the smallest program that needs it: configuration files and version numbers are not
+ * reliable, because distributions backport and remove features.
  */
 #pragma once
 
 #include "base/base.h"
-
-enum kern_feature {
-#define FEATURE_ROW(name, doc) KF_##name,
-#include "kern/feature.def"
-#undef FEATURE_ROW
-	KF_CNT
-};
-
-#define KF_BIT(name) (1ull << KF_##name)
-/* Those whose probe takes microseconds; the others search all of the kernel's BTF, a millisecond or two. */
-#define KF_CHEAP (((1ull << KF_CNT) - 1) & ~(KF_BIT(TP_BTF) | KF_BIT(FENTRY)))
+#include "image/feature.h"
 
 /* Probes once, then remembers. */
 bool kern_has(enum kern_feature f);

@@ -1,15 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/join.h"
 
-#include "kern/btf.h"
-#include "kern/uapi.h"
+#include "image/disasm.h"
+#include "image/uapi.h"
+#include "kern/types.h"
 
-/* r6 = ctx; r0 = bpf_session_is_return(ctx); r1 = r6; if (r0 == 0) goto the entry's code; goto the return's. (Some kernels know the function
- * without its parameter, which does no harm.) */
+/* r6 = ctx; r0 = bpf_session_is_return(ctx); r1 = r6; if (r0 == 0) goto the entry's code; goto the return's. (In some kernels the
+ * function has no parameter, which is harmless.) */
 enum { CHOICE = 5 };
 
 struct part {
 	const struct image_prog *p;
-	u32 main_sz;         /* instructions of the main function; its subprograms are behind it */
+	u32 main_sz;          /* instructions of the main function; its subprograms follow */
 	u32 main_at, subs_at; /* where both are now */
 };
 
@@ -25,11 +27,6 @@ static u32 place_of(const struct part *part, u32 insn)
 	return insn < part->main_sz ? part->main_at + insn : part->subs_at + insn - part->main_sz;
 }
 
-static bool is_ld_imm64(const struct insn *in)
-{
-	return in->code == (BPF_LD | BPF_IMM | BPF_DW);
-}
-
 /* Functions move as a whole, so jumps stay as they are; references from one to another do not. */
 static void copy_insns(const struct part *part, struct insn *out)
 {
@@ -40,9 +37,10 @@ static void copy_insns(const struct part *part, struct insn *out)
 		u32 at = place_of(part, i);
 
 		out[at] = *in;
-		if ((in->code == (BPF_JMP | BPF_CALL) && in->src == BPF_PSEUDO_CALL) || (is_ld_imm64(in) && in->src == BPF_PSEUDO_FUNC))
+		if ((in->code == (BPF_JMP | BPF_CALL) && in->src == BPF_PSEUDO_CALL) ||
+		    (insn_is_wide(in) && in->src == BPF_PSEUDO_FUNC))
 			out[at].imm = (s32)(place_of(part, i + 1 + in->imm) - at - 1);
-		if (is_ld_imm64(in)) {
+		if (insn_is_wide(in)) {
 			i++;
 			out[at + 1] = p->insns[i];
 		}
@@ -65,8 +63,12 @@ static void copy_lines(const struct part *part, bool of_subs, struct image_prog 
 static struct image_prog join(struct arena *a, const struct image_prog *entry, const struct image_prog *ret)
 {
 	struct part parts[2] = { { entry }, { ret } };
-	struct image_prog out = { .unit = entry->unit, .stack_sz = MAX(entry->stack_sz, ret->stack_sz) };
+	struct image_prog out = *entry;
 	u32 at = CHOICE;
+
+	out.stack_sz = MAX(entry->stack_sz, ret->stack_sz);
+	out.line_cnt = 0;
+	memset(&out.func_starts, 0, sizeof(out.func_starts));
 
 	for (u32 i = 0; i < 2; i++) {
 		struct part *part = &parts[i];
@@ -93,7 +95,7 @@ static struct image_prog join(struct arena *a, const struct image_prog *entry, c
 	/* The long form: a program may have more instructions than a jump's 16 bits reach. */
 	out.insns[4] = (struct insn){ .code = BPF_JMP32 | BPF_JA, .imm = (s32)(parts[1].main_at - CHOICE) };
 	out.lines = arena_alloc(a, (1 + entry->line_cnt + ret->line_cnt) * sizeof(*out.lines));
-	out.lines[out.line_cnt++] = (struct line_info){ 0, entry->unit->probe->span };
+	out.lines[out.line_cnt++] = (struct line_info){ 0, entry->span };
 	for (u32 i = 0; i < 2; i++) {
 		copy_insns(&parts[i], out.insns);
 		copy_lines(&parts[i], false, &out);
@@ -103,23 +105,15 @@ static struct image_prog join(struct arena *a, const struct image_prog *entry, c
 	return out;
 }
 
-static struct image_prog *find(struct image *img, const struct unit *u)
-{
-	vec_for(p, &img->progs)
-		if (p->unit == u)
-			return p;
-	BUG("a session without its other half");
-}
-
 const struct image *join_sessions(struct arena *a, const struct image *img)
 {
 	struct image *copy = NULL;
 
 	for (u32 i = 0; i < img->progs.cnt; i++) {
-		const struct unit *u = img->progs.at[i].unit;
+		const struct image_prog *entry = &img->progs.at[i];
 		struct image_prog *ret;
 
-		if (!u->session || u->is_joined)
+		if (!entry->session || entry->is_joined)
 			continue;
 		if (!copy) {
 			copy = arena_new(a, struct image);
@@ -128,9 +122,9 @@ const struct image *join_sessions(struct arena *a, const struct image *img)
 			vec_for(p, &img->progs)
 				avec_push(a, &copy->progs, *p);
 		}
-		ret = find(copy, u->session);
+		ret = &copy->progs.at[entry->session - 1];
 		copy->progs.at[i] = join(a, &copy->progs.at[i], ret);
-		*ret = (struct image_prog){ .unit = ret->unit };
+		ret->insn_cnt = ret->line_cnt = ret->func_starts.cnt = 0;
 	}
 	return copy ? copy : img;
 }

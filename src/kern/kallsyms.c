@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/kallsyms.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 #include "base/sbuf.h"
 #include "base/vec.h"
-#include "bpf/image.h"
+#include "image/image.h"
 #include "kern/lines.h"
 #include "kern/machine.h"
 #include "kern/sys.h"
@@ -57,7 +58,7 @@ static bool parse_line(char *line, struct ksym *out, char *type)
 }
 
 struct each_arg {
-	kallsyms_fn fn;
+	ksym_fn fn;
 	void *arg;
 };
 
@@ -72,7 +73,7 @@ static bool each_line(void *arg, char *line, u32 len)
 	return e->fn(e->arg, &sym, type);
 }
 
-int kallsyms_each(kallsyms_fn fn, void *arg)
+int kallsyms_each(ksym_fn fn, void *arg)
 {
 	struct each_arg e = { fn, arg };
 	int fd = open_list(), err;
@@ -124,7 +125,7 @@ static int lookup_prog(void)
 	struct bpf_prog_load_attr a = {
 		.prog_type = BPF_PROG_TYPE_SYSCALL,
 		.insns = (u64)(uintptr_t)insns,
-		.license = (u64)(uintptr_t)"GPL",
+		.license = (u64)(uintptr_t) "GPL",
 		.prog_flags = BPF_F_SLEEPABLE,
 		.prog_name = "kaddr",
 	};
@@ -153,7 +154,7 @@ static int lookup_prog(void)
 	return fd;
 }
 
-/* Returns 0 with *addr 0 for "no such symbol", or -errno when the kernel would not say. */
+/* Returns 0 with *addr 0 for "no such symbol", or -errno when the kernel does not allow the lookup. */
 static int ask_kernel(const char *name, u64 *addr)
 {
 	struct addr_ctx ctx = {};
@@ -195,7 +196,8 @@ static int scan_file(const char *name, u64 *addr)
 			err = -errno;
 		if (r > 0)
 			have += r;
-		/* Whole lines only, a cut one waits for the rest; gather some, memmem likes long texts. */
+		/* Only whole lines: a partial one waits for its rest. Several blocks are collected, because memmem is faster on
+		 * long texts. */
 		if (r > 0 && have < chunk / 2)
 			continue;
 		nl = memrchr(buf, '\n', have);
@@ -213,12 +215,11 @@ static int scan_file(const char *name, u64 *addr)
 	return err;
 }
 
-u64 kallsyms_addr(void *self, const char *name)
+u64 kallsyms_addr(const char *name)
 {
 	char *fixture = machine_fixture("kallsyms");
 	u64 addr = 0;
 
-	(void)self;
 	if (fixture || ask_kernel(name, &addr))
 		scan_file(name, &addr);
 	free(fixture);
@@ -239,12 +240,13 @@ struct kallsyms {
 	vec(char *) modules;
 	bool is_sorted;
 	u64 core_end; /* behind the kernel itself; 0: it has no symbols */
-	bool has_end; /* told by a symbol, not guessed */
+	bool has_end; /* from a symbol, not guessed */
 };
 
-/* Symbols have no sizes. What is so far behind the last symbol of a module or BPF program belongs to something else, which has no name. */
+/* Symbols have no sizes. An address this far after the last symbol of a module or BPF program does not belong to it. */
 #define MODULE_REACH (4ull << 20)
-/* Modules and BPF programs come and go: the table is read again when an address is asked for that may be of a new one, but not more often. */
+/* Modules and BPF programs come and go: the table is read again for an address that may be in a new one, but at most this
+ * often. */
 #define REREAD_NS 1000000000ull
 
 static u32 module_index(struct kallsyms *k, const char *name)
@@ -354,7 +356,7 @@ static struct kallsyms *read_table(void)
 
 bool kallsyms_find(u64 addr, struct ksym *out)
 {
-	/* older: what was there at the last reading; programs that have ended since are in it. seen: asked for since then. */
+	/* older: the previous table, which has programs that have ended since. seen: addresses looked up since then. */
 	static struct kallsyms *table, *older;
 	static u64 read_ns, seen[256];
 	u64 *slot = &seen[addr * 0x9e3779b97f4a7c15ull >> 56], now;

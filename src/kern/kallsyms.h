@@ -1,31 +1,20 @@
-/* Symbols of the kernel and its modules (/proc/kallsyms). Addresses may be hidden from us (kptr_restrict, missing privilege):
- * they are all zero then, and count as unknown. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Symbols of the kernel and its modules (/proc/kallsyms). Addresses may be hidden (kptr_restrict, missing privilege): they are
+ * all zero then, and count as unknown. */
 #pragma once
 
-#include "base/base.h"
+#include "image/target.h"
 
 /* The address of a symbol, 0 if unknown. Asks the kernel directly where that is allowed (microseconds), else reads the text up to
- * the symbol (tens of milliseconds); no table is built. self is not used: the signature is that of target.kaddr. */
-u64 kallsyms_addr(void *self, const char *name);
+ * the symbol (tens of milliseconds); no table is built. */
+u64 kallsyms_addr(const char *name);
 
-struct ksym {
-	u64 addr;           /* where the symbol starts */
-	const char *name;
-	const char *module; /* NULL: the kernel itself */
-};
-
-/* The symbol that an address belongs to. The table is read at the first call and kept; it is read again for modules and BPF programs that came
- * later. What is in out is valid until the next call. */
+/* The symbol that an address belongs to. The table is read at the first call and kept; it is read again for modules and BPF
+ * programs that came later. What is in out is valid until the next call. */
 bool kallsyms_find(u64 addr, struct ksym *out);
 
-/* Calls fn for each symbol, in the file's order, until it returns false. type is the letter of nm. Returns 0 or -errno. */
-typedef bool (*kallsyms_fn)(void *arg, const struct ksym *sym, char type);
-int kallsyms_each(kallsyms_fn fn, void *arg);
-
-static inline bool kallsyms_is_text(char type)
-{
-	return type == 't' || type == 'T' || type == 'w' || type == 'W';
-}
+/* Calls fn for each symbol, in the file's order, until it returns false. Returns 0 or -errno. */
+int kallsyms_each(ksym_fn fn, void *arg);
 
 /* A table, for tests: the functions above use one of /proc/kallsyms. */
 struct kallsyms;

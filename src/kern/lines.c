@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/lines.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ int lines_each_fd(int fd, line_fn fn, void *arg)
 		have -= rest - buf;
 		memmove(buf, rest, have);
 		if (have == BUF_SZ)
-			have = 0; /* a line of 64 KiB is none of ours */
+			have = 0; /* no valid line has 64 KiB */
 	}
 	buf[have] = 0;
 	if (!err && have)

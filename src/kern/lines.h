@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Reading the kernel's long tables (kallsyms, filter functions) line by line, without keeping the text. */
 #pragma once
 
 #include "base/base.h"
 
-/* Gets a line without its newline, NUL-terminated, its own to change during the call. False: enough. */
+/* Gets a line without its newline, NUL-terminated, which it may modify. Returns false to stop. */
 typedef bool (*line_fn)(void *arg, char *line, u32 len);
 
 /* Returns 0 or -errno. */

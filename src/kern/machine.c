@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/machine.h"
 
 #include <ctype.h>
@@ -13,12 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/order.h"
 #include "base/io.h"
 #include "base/vec.h"
-#include "kern/btf.h"
-#include "kern/headers.h"
 #include "kern/feature.h"
 #include "kern/kallsyms.h"
+#include "kern/pmu.h"
+#include "kern/progs.h"
+#include "kern/tracefs.h"
+#include "kern/types.h"
 
 /* The initial PID namespace has a fixed inode number (PROC_PID_INIT_INO). */
 #define PIDNS_INIT_INO 0xEFFFFFFCu
@@ -116,7 +120,7 @@ char *machine_fixture(const char *file)
 	return dir && *dir ? xasprintf("%s/%s", dir, file) : NULL;
 }
 
-/* The made-up machine of a test. What its directory does not say is 1 CPU and no feature. */
+/* The made-up machine of a test. The defaults are 1 CPU and no feature. */
 static void fixture_target(struct target *t, char *cpus)
 {
 	char *text;
@@ -128,7 +132,7 @@ static void fixture_target(struct target *t, char *cpus)
 	}
 	t->ncpus = MAX(t->ncpus, 1u);
 	free(cpus);
-	t->features = kern_features(~0ull);
+	t->features = kern_features(KF_ALL);
 }
 
 static s64 cgroup_id(const char *path)
@@ -156,7 +160,32 @@ static bool has_feature(u32 feature)
 	return kern_has((enum kern_feature)feature);
 }
 
-void machine_target(struct target *t, u64 wanted)
+static int each_pmu_event(void (*fn)(void *arg, const char *pmu, const char *name), void *arg)
+{
+	return pmu_each(PMU_ROOT, fn, arg);
+}
+
+static int resolve_pmu_event(const char *pmu, const char *terms, struct pmu_event *ev, struct sbuf *why)
+{
+	return pmu_resolve(PMU_ROOT, pmu, terms, ev, why);
+}
+
+const struct machine kern_machine = {
+	.has = has_feature,
+	.types = kern_types,
+	.kaddr = kallsyms_addr,
+	.each_symbol = kallsyms_each,
+	.each_function = tracefs_each_function,
+	.each_event = tracefs_each_event,
+	.event_format = tracefs_event_format,
+	.next_prog = kern_next_prog,
+	.each_prog_func = kern_each_prog_func,
+	.each_pmu_event = each_pmu_event,
+	.pmu_event = resolve_pmu_event,
+	.cgroup_id = cgroup_id,
+};
+
+void machine_target(struct target *t)
 {
 	char *fixture = machine_fixture("cpus");
 	struct stat st;
@@ -166,14 +195,11 @@ void machine_target(struct target *t, u64 wanted)
 	} else {
 		t->ncpus = machine_cpus();
 		t->features = 0;
-		t->askable = wanted;
-		t->has = has_feature;
+		t->askable = KF_ALL;
+		t->is_weakly_ordered = !ARCH_IS_TSO;
 	}
-	t->types = kern_types();
-	t->headers = kern_headers(t->types);
-	t->kaddr = kallsyms_addr;
-	t->kaddr_self = NULL;
-	t->cgroup_id = cgroup_id;
+	t->machine = &kern_machine;
+	t->functions_are_given = tracefs_functions_are_set();
 	t->boot_to_tai_ns = fixture ? 0 : (s64)(clock_ns(CLOCK_TAI) - clock_ns(CLOCK_BOOTTIME));
 	t->pidns_dev = t->pidns_ino = 0;
 	if (!fixture && !stat("/proc/self/ns/pid", &st) && st.st_ino != PIDNS_INIT_INO) {

@@ -1,11 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* This machine as a compilation target, and whether we may trace on it. */
 #pragma once
 
-#include "lang/compile.h"
+#include "base/diag.h"
+#include "image/target.h"
 
-/* Fills in what the compiler asks of the machine: CPUs, types, symbols, PID namespace, and which features can be asked for: those in
- * `wanted` (KF_CHEAP of kern/feature.h, or ~0ull for all). The rest of *t is left alone. */
-void machine_target(struct target *t, u64 wanted);
+/* Answers for this machine, or for the made-up one of a test (below). */
+extern const struct machine kern_machine;
+
+/* Fills in the machine's properties for the compiler: CPUs, whom to ask, clocks, PID namespace. The rest of *t is left alone. */
+void machine_target(struct target *t);
 
 /* Tests compile for a made-up machine, so that results do not depend on the one they run on: SONDE_TEST_MACHINE names a directory
  * with the files cpus (as sysfs writes lists), features (names of feature.def), kallsyms and tracing/ (a tracefs). The path of
@@ -14,11 +18,11 @@ char *machine_fixture(const char *file);
 
 /* Possible CPUs: the highest number + 1, as per-CPU maps count them. */
 u32 machine_cpus(void);
-/* CPUs that are online, as bits in order; cnt receives how many. The result is malloc'ed. */
+/* The numbers of the online CPUs, in order; *cnt is how many. The result is malloc'ed. */
 u32 *machine_online(u32 *cnt);
 /* A list as sysfs has it, "0-3,8": calls fn for each number. False if it is malformed. */
 bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg);
 
 /* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel
- * memory. If not, says so in diag (E_LOAD, with a hint) and returns false. */
+ * memory. If not, reports that in diag (E_LOAD, with a hint) and returns false. */
 bool machine_may_trace(struct diag *d);

@@ -1,5 +1,6 @@
-/* A loaded image in the kernel: its maps, its programs, and what comes out of its rings (run/object.h). */
-#include "run/object.h"
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A loaded image in the kernel: its maps, its programs, and what comes out of its rings (image/object.h). */
+#include "image/object.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,14 +8,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/btfgen.h"
+#include "image/disasm.h"
+#include "image/btfgen.h"
 #include "kern/join.h"
 #include "kern/machine.h"
+#include "kern/progstats.h"
 #include "kern/rcu.h"
 #include "kern/ring.h"
 #include "kern/sys.h"
+#include "kern/types.h"
 #include "kern/vlog.h"
-#include "probe/provider.h"
 
 /* Verifier logs end with what matters; a log that does not fit is asked for again in a larger buffer, up to this. */
 #define LOG_MAX (64u << 20)
@@ -117,17 +120,17 @@ static int map_init(struct kobject *o, u32 map)
 
 static void report_map(struct loader *l, const struct image_map *m, int err)
 {
-	const char *name = m->map ? m->map->name : m->name;
+	const struct script_map *of = m->script_map ? &l->img->script_maps.at[m->script_map - 1] : NULL;
 
 	if (err == -EPERM && !machine_may_trace(l->diag))
 		return;
-	if (m->map)
-		diag_error(l->diag, m->map->first_use, E_LOAD, "the kernel cannot create the map %s: %s", name, errno_text(err));
+	if (of)
+		diag_error(l->diag, of->first_use, E_LOAD, "the kernel cannot create the map %s: %s", of->name, errno_text(err));
 	else
-		diag_error_nowhere(l->diag, E_LOAD, "the kernel cannot create the map %s: %s", name, errno_text(err));
+		diag_error_nowhere(l->diag, E_LOAD, "the kernel cannot create the map %s: %s", m->name, errno_text(err));
 	if (err == -E2BIG || err == -ENOMEM || err == -EINVAL)
-		diag_hint(l->diag, "%u entries of %u bytes: max_map_keys and the sizes of strings set these", m->max_entries,
-			  m->key_sz + value_stride(m));
+		diag_hint(l->diag, "the map has %u entries of %u bytes: lower max_map_keys, or use shorter strings",
+			  m->max_entries, m->key_sz + value_stride(m));
 }
 
 static bool create_maps(struct loader *l)
@@ -193,7 +196,7 @@ static struct insn *patched_insns(struct loader *l, const struct image_prog *p)
 	for (u32 i = 0; i < p->insn_cnt; i++) {
 		struct insn *in = &insns[i];
 
-		if (in->code != (BPF_LD | BPF_IMM | BPF_DW))
+		if (!insn_is_wide(in))
 			continue;
 		if (in->src == BPF_PSEUDO_MAP_FD || in->src == BPF_PSEUDO_MAP_VALUE) {
 			u32 map = in->imm;
@@ -209,7 +212,7 @@ static struct insn *patched_insns(struct loader *l, const struct image_prog *p)
 /* The script's place of an instruction. */
 static struct span span_of(const struct image_prog *p, s64 insn)
 {
-	struct span at = p->unit->probe ? p->unit->probe->span : (struct span){};
+	struct span at = p->span;
 
 	for (u32 i = 0; i < p->line_cnt && p->lines[i].insn <= MAX(insn, 0); i++)
 		if (insn >= 0)
@@ -225,22 +228,23 @@ static void report_prog(struct loader *l, const struct image_prog *p, int err, c
 	if (err == -EPERM && !*log) {
 		if (!machine_may_trace(l->diag))
 			return;
-		diag_error(l->diag, at, E_LOAD, "the kernel does not allow programs of this kind (%s): Operation not permitted",
-			   p->unit->provider->name);
+		diag_error(l->diag, at, E_LOAD, "the kernel does not permit programs for %s probes: Operation not permitted",
+			   provider_name(p->provider));
 		return;
 	}
 	if (!v.text) {
-		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s (%u instructions): %s", p->unit->name,
-		           p->insn_cnt, errno_text(err));
+		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s (%u instructions): %s", p->name,
+			   p->insn_cnt, errno_text(err));
 	} else {
-		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s at instruction %lld: %.*s", p->unit->name,
+		diag_error(l->diag, at, E_LOAD, "the kernel refused the program for %s at instruction %lld: %.*s", p->name,
 			   (long long)v.insn, (int)v.len, v.text);
 		/* The one thing that the checks leave to the kernel. */
 		if (strstr(log, "infinite loop") || strstr(log, "program is too large") || strstr(log, "too complex"))
-			diag_hint(l->diag, "the kernel walks every round of a loop and must see its end: count up to a constant, and do less in each round");
+			diag_hint(
+				l->diag,
+				"the verifier follows every iteration of a loop to its end: use a constant limit, and do less in each iteration");
 		else
-			diag_hint(l->diag,
-				  "a script that passes the checks should load, so this is a bug in sonde, or a limit of this kernel");
+			diag_hint(l->diag, "the script passed all checks, so this is a bug in sonde, or a limit of this kernel");
 	}
 	if (*log && l->verbose)
 		diag_hint(l->diag, "the verifier's log:\n%s", log);
@@ -251,7 +255,7 @@ static void report_prog(struct loader *l, const struct image_prog *p, int err, c
 /* Loads again with a log. Returns what loading returned; *log is malloc'ed. */
 static int load_with_log(struct loader *l, struct bpf_prog_load_attr *a, char **log)
 {
-	u64 want = l->img->compile->config.log_size;
+	u64 want = l->img->config.log_size;
 	u32 sz = MAX(64u << 10, (u32)MIN(want, LOG_MAX));
 	int r;
 
@@ -287,29 +291,38 @@ static void set_btf(struct loader *l, struct bpf_prog_load_attr *a, u32 prog, bo
 	a->line_info_cnt = with_lines ? b->line_cnt : 0;
 }
 
+/* A descriptor of the module or program that the program's attach_btf_id is of; 0: the kernel itself. -errno after reporting. */
+static int owner_fd(struct loader *l, const struct image_prog *p)
+{
+	const struct prog_attr *a = &p->attr;
+	int fd = a->prog_id ? kern_fd_by_id(BPF_PROG_GET_FD_BY_ID, a->prog_id) : a->module ? kern_btf_module_fd(a->module) : 0;
+
+	if (fd < 0)
+		diag_error(l->diag, p->span, E_LOAD, "%s is no longer loaded: %s", l->img->sites.at[p->site_first].name,
+			   strerror(-fd));
+	return fd;
+}
+
 static bool load_prog(struct loader *l, u32 prog)
 {
 	const struct image_prog *p = &l->img->progs.at[prog];
-	const struct unit *u = p->unit;
-	struct compile *c = l->img->compile;
 	struct bpf_prog_load_attr a = {
 		.insns = (u64)(uintptr_t)patched_insns(l, p),
 		.insn_cnt = p->insn_cnt,
-		.license = (u64)(uintptr_t)(c->config.license ? c->config.license : "GPL"),
+		.license = (u64)(uintptr_t)(l->img->config.license ? l->img->config.license : "GPL"),
 	};
-	struct prog_attr attr = {};
 	bool is_refused = false;
 	char *log = NULL;
-	int fd;
+	int fd, of_fd = owner_fd(l, p);
 
-	if (u->provider->attr && u->provider->attr(c, u, &attr, l->diag))
+	if (of_fd < 0)
 		return false;
-	a.prog_type = attr.type;
-	a.expected_attach_type = attr.attach_type;
-	a.attach_btf_id = attr.attach_btf_id;
-	a.attach_btf_obj_fd = attr.attach_btf_obj_fd;
-	a.prog_flags = attr.is_sleepable ? BPF_F_SLEEPABLE : 0;
-	btfgen_name(a.prog_name, sizeof(a.prog_name), u->name ? u->name : "");
+	a.prog_type = p->attr.type;
+	a.expected_attach_type = p->attr.attach_type;
+	a.attach_btf_id = p->attr.attach_btf_id;
+	a.attach_btf_obj_fd = of_fd;
+	a.prog_flags = p->attr.is_sleepable ? BPF_F_SLEEPABLE : 0;
+	btfgen_name(a.prog_name, sizeof(a.prog_name), p->name ? p->name : "");
 	set_btf(l, &a, prog, true);
 	fd = kern_prog_load(&a);
 	if (fd < 0) {
@@ -323,13 +336,14 @@ static bool load_prog(struct loader *l, u32 prog)
 			fd = load_with_log(l, &a, &log);
 		}
 		/* Not the program, but where it is to go: of what a wildcard matched, that is left out. */
-		is_refused = fd < 0 && u->site_cnt == 1 && c->sites.at[u->site_first].is_wild && attr.attach_btf_id && vlog_explain(log).insn < 0;
+		is_refused = fd < 0 && p->site_cnt == 1 && l->img->sites.at[p->site_first].is_wild && p->attr.attach_btf_id &&
+			vlog_explain(log).insn < 0;
 		if (fd < 0 && !is_refused)
 			report_prog(l, p, fd == -ENOSPC ? err : fd, log);
 		free(log);
 	}
-	if (attr.attach_btf_obj_fd)
-		close(attr.attach_btf_obj_fd);
+	if (of_fd)
+		close(of_fd);
 	l->o->progs[prog] = fd;
 	return fd >= 0 || is_refused;
 }
@@ -341,36 +355,6 @@ static int op_prog_run(struct object *base, u32 prog, u32 *result)
 	return kern_prog_run(((struct kobject *)base)->progs[prog], -1, result);
 }
 
-/* Runs a program, with the kernel's clock around each run; adds up what that clock counted. */
-static int run_timed(int fd, u32 times, u64 *ns)
-{
-	struct bpf_prog_info before = {}, after = {};
-	u32 len = sizeof(before);
-	int err = kern_obj_info(fd, &before, &len);
-
-	for (u32 i = 0; i < times && !err; i++)
-		err = kern_prog_run(fd, -1, NULL);
-	len = sizeof(after);
-	if (!err)
-		err = kern_obj_info(fd, &after, &len);
-	*ns = after.run_time_ns - before.run_time_ns;
-	return err;
-}
-
-/* A program of the type that does nothing: what it seems to take is what the clock takes. */
-static int load_empty(void)
-{
-	static const u64 insns[] = { 0xb7, 0x95 }; /* r0 = 0; exit */
-	struct bpf_prog_load_attr attr = {
-		.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-		.insn_cnt = ARRAY_CNT(insns),
-		.insns = (uintptr_t)insns,
-		.license = (uintptr_t)"GPL",
-	};
-
-	return kern_prog_load(&attr);
-}
-
 static int by_value(const void *a, const void *b)
 {
 	s64 x = *(const s64 *)a, y = *(const s64 *)b;
@@ -378,21 +362,20 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The program and the empty one in turns, so that a machine that gets faster or slower meanwhile does so for both; and of all turns the
- * median, which an interrupt does not move. */
+/* The program and the empty one in turns, so that a machine that gets faster or slower meanwhile does so for both; and of all
+ * turns the median, which an interrupt does not move. */
 static int op_prog_time(struct object *base, u32 prog, u32 times, u64 *ns)
 {
-	struct bpf_enable_stats_attr attr = {}; /* run time */
-	int stats_fd = kern_bpf(BPF_ENABLE_STATS, &attr, sizeof(attr)), empty_fd = load_empty();
+	int stats_fd = progstats_enable(), empty_fd = progstats_load_empty();
 	u32 turn = MIN(times, 64), turns = times / turn;
 	s64 *took = xzalloc(turns * sizeof(*took));
 	u64 with, without;
 	int err = stats_fd < 0 ? stats_fd : empty_fd < 0 ? empty_fd : 0;
 
 	for (u32 i = 0; i < turns && !err; i++) {
-		err = run_timed(((struct kobject *)base)->progs[prog], turn, &with);
+		err = progstats_run(((struct kobject *)base)->progs[prog], turn, &with);
 		if (!err)
-			err = run_timed(empty_fd, turn, &without);
+			err = progstats_run(empty_fd, turn, &without);
 		took[i] = (s64)(with - without);
 	}
 	qsort(took, turns, sizeof(*took), by_value);
@@ -633,7 +616,7 @@ static bool load_all(struct loader *l)
 	    !open_ring(l, MAP_IDX_CTRL, &l->o->ctrl, &l->o->has_ctrl))
 		return false;
 	l->img = join_sessions(&l->arena, l->img);
-	btfgen_build(l->img, &l->arena, &l->btf);
+	btfgen_build(l->img, l->diag, &l->arena, &l->btf);
 	/* Refused (a kernel without BTF): programs without callbacks do not need it. */
 	l->o->btf_fd = kern_btf_load(l->btf.data, l->btf.len, NULL, 0);
 	/* All of them, so that all trouble is reported at once; but a missing privilege is the same for each. */

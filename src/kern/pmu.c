@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/pmu.h"
 
 #include <ctype.h>
@@ -22,7 +23,8 @@ static char *read_text(const char *root, const char *pmu, const char *dir, const
 	return text;
 }
 
-/* Puts the value's bits where "config1:0-7,32" says, lowest first. False: the format is not understood, or the value does not fit. */
+/* Puts the value's bits where "config1:0-7,32" says, lowest first. False: the format is not understood, or the value does not
+ * fit. */
 static bool put_bits(const char *format, u64 value, struct pmu_event *ev)
 {
 	const char *s = format;
@@ -68,18 +70,18 @@ static int put_term(const char *root, const char *pmu, char *term, struct pmu_ev
 		errno = 0;
 		value = strtoull(eq + 1, &end, 0);
 		if (errno || *end || end == eq + 1) {
-			sbuf_printf(why, "'%s' is not a value of %s", eq + 1, term);
+			sbuf_printf(why, "'%s' is not a valid value for %s", eq + 1, term);
 			return -EINVAL;
 		}
 	}
-	/* The words themselves may be given, too. */
+	/* config, config1 and config2 may be given directly, too. */
 	if (str_eq(term, "config") || str_eq(term, "config1") || str_eq(term, "config2")) {
 		ev->config[term[6] ? term[6] - '0' : 0] |= value;
 		return 0;
 	}
 	format = read_text(root, pmu, "format/", term);
 	if (!format) {
-		sbuf_printf(why, "%s knows no event or term '%s'", pmu, term);
+		sbuf_printf(why, "%s has no event or term '%s'", pmu, term);
 		err = -ENOENT;
 	} else if (!put_bits(format, value, ev)) {
 		sbuf_printf(why, "%llu does not fit %s of %s (%s)", (unsigned long long)value, term, pmu, format);
@@ -101,7 +103,7 @@ int pmu_resolve(const char *root, const char *pmu, const char *terms, struct pmu
 	else
 		type = read_text(root, pmu, "", "type");
 	if (!type) {
-		sbuf_printf(why, "there is no counting unit '%s' in %s", pmu, root);
+		sbuf_printf(why, "there is no PMU '%s' in %s", pmu, root);
 		return -ENODEV;
 	}
 	ev->type = (u32)strtoul(type, NULL, 10);
@@ -128,7 +130,8 @@ int pmu_each(const char *root, void (*fn)(void *arg, const char *pmu, const char
 	if (pmu_cnt < 0)
 		return -errno;
 	for (int i = 0; i < pmu_cnt; i++) {
-		char *mask = xasprintf("%s/%s/cpumask", root, pmus[i]->d_name), *dir = xasprintf("%s/%s/events", root, pmus[i]->d_name);
+		char *mask = xasprintf("%s/%s/cpumask", root, pmus[i]->d_name),
+		     *dir = xasprintf("%s/%s/events", root, pmus[i]->d_name);
 		int cnt = access(mask, F_OK) ? scandir(dir, &names, is_name, alphasort) : -1;
 
 		for (int k = 0; k < cnt; k++) {

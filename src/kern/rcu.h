@@ -1,23 +1,28 @@
-/* Waits for quiet points, and how to make them short.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* RCU grace periods: how to wait for one, and how to make them short.
  *
- * Before the kernel frees what a probe used, it waits until every CPU has passed a quiet point. Left to itself that takes some ten
- * milliseconds, and for each of a thousand probes it waits anew. With /sys/kernel/rcu_expedited on, it interrupts the CPUs and asks: tens
- * of microseconds. The switch is the machine's, not ours, so it is on only while many probes are detached, and put back to what it was. */
+ * Before the kernel frees the memory of a probe, it waits for a grace period, until every CPU has passed a quiescent state. That
+ * takes about ten milliseconds, for each of a thousand probes in turn. With /sys/kernel/rcu_expedited on, it interrupts the CPUs
+ * instead: tens of microseconds. The switch affects the whole machine, so it is on only while many probes are detached, and
+ * restored afterwards. */
 #pragma once
 
 #include "base/base.h"
 
-struct rcu_haste {
-	int fd; /* -1: nothing was changed */
-	char before;
-};
+/* Who has turned the switch on, and what it was before, is written to a file of root in /run. The last one turns it back; the
+ * next run of Sonde does if that one could not. Users of the switch do not wait for each other, and no other user can make us
+ * wait.
+ *
+ * Turns it on. False: it was not, because it cannot be written, or no file can say so. */
+bool rcu_hasten(void);
+void rcu_calm(void);
+/* Turns it back if processes that turned it on have all ended without doing so. */
+void rcu_recover(void);
+/* Tests: other files than /sys/kernel/rcu_expedited and /run/sonde. */
+void rcu_set_paths(const char *switch_path, const char *dir);
 
-/* Waits for another Sonde that has it on, so that each finds what was there before. Failing is no harm. */
-struct rcu_haste rcu_hasten(void);
-void rcu_calm(struct rcu_haste *h);
-
-/* Waiting until every BPF program that is running now has ended (not those that may sleep). The kernel has no call for it, but promises it to who replaces
- * a map in a map of maps. */
+/* Waiting until every BPF program that is running now has ended (not those that may sleep). The kernel has no system call for it,
+ * but guarantees it when a map in a map of maps is replaced. */
 struct rcu_waiter {
 	int inner, outer; /* maps */
 };

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/ring.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kern/uapi.h"
+#include "image/uapi.h"
 
-/* Room is given back after this many bytes, so that a full ring drains while its records are being printed. */
+/* Space is returned to the kernel after this many bytes, so that a full ring drains while its records are printed. */
 #define PUBLISH_SZ (64 * 1024)
 
 int ring_init(struct ring *r, int fd, u32 size)
@@ -20,7 +22,7 @@ int ring_init(struct ring *r, int fd, u32 size)
 		r->consumer = NULL;
 		return -errno;
 	}
-	p = mmap(NULL, page + 2 * (size_t)size, PROT_READ, MAP_SHARED, fd, page);
+	p = mmap(NULL, page + (size_t)size, PROT_READ, MAP_SHARED, fd, page);
 	if (p == MAP_FAILED) {
 		int err = -errno;
 
@@ -38,7 +40,8 @@ void ring_release(struct ring *r)
 	if (r->consumer)
 		munmap(r->consumer, r->page_sz);
 	if (r->producer)
-		munmap(r->producer, r->page_sz + 2 * (size_t)(r->mask + 1));
+		munmap(r->producer, r->page_sz + (size_t)(r->mask + 1));
+	free(r->whole);
 	*r = (struct ring){};
 }
 
@@ -59,6 +62,22 @@ static u32 head_at(const struct ring *r, u64 pos)
 	return __atomic_load_n((const u32 *)(r->data + (pos & r->mask)), __ATOMIC_ACQUIRE);
 }
 
+/* len bytes behind the head of the record at pos. */
+static const u8 *record_at(struct ring *r, u64 pos, u32 len)
+{
+	u64 at = (pos + BPF_RINGBUF_HDR_SZ) & r->mask, room = r->mask + 1 - at;
+
+	if (len <= room)
+		return r->data + at;
+	if (len > r->whole_sz) {
+		r->whole = xrealloc(r->whole, len);
+		r->whole_sz = len;
+	}
+	memcpy(r->whole, r->data + at, room);
+	memcpy(r->whole + room, r->data, len - room);
+	return r->whole;
+}
+
 enum ring_state ring_peek(struct ring *r, u64 end, const u8 **data, u32 *len)
 {
 	while (r->pos < end) {
@@ -70,8 +89,9 @@ enum ring_state ring_peek(struct ring *r, u64 end, const u8 **data, u32 *len)
 			r->pos += record_sz(head);
 			continue;
 		}
-		*data = r->data + (r->pos & r->mask) + BPF_RINGBUF_HDR_SZ;
-		*len = head;
+		/* Never more than there is, whatever its head says. */
+		*len = (u32)MIN(head, r->mask + 1);
+		*data = record_at(r, r->pos, *len);
 		return RING_RECORD;
 	}
 	return RING_EMPTY;

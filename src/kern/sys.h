@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* System calls, thinly wrapped: every function returns a descriptor or 0, or -errno. Nothing is printed here. */
 #pragma once
 
-#include "kern/uapi.h"
+#include "image/uapi.h"
 
 struct perf_event_attr;
 
-#define ENOTSUPP_ 524 /* the kernel has it in no header of ours, and strerror() no text for it */
+#define ENOTSUPP_ 524 /* not in the kernel's UAPI headers, and unknown to strerror() */
 
 int kern_bpf(enum bpf_cmd cmd, void *attr, u32 sz);
 
@@ -31,7 +32,7 @@ int kern_btf_load(const void *btf, u32 sz, char *log, u32 log_sz);
 
 /* Attaching. */
 int kern_link_create(struct bpf_link_create_attr *attr);
-/* A cookie other than 0 needs 6.9 (KF_RAW_TP_COOKIE). name NULL: a program that knows its target by attach_btf_id. */
+/* A cookie other than 0 needs 6.9 (KF_RAW_TP_COOKIE). name NULL: a program whose target is its attach_btf_id. */
 int kern_raw_tp_open(const char *name, int prog_fd, u64 cookie);
 int kern_iter_create(int link_fd);
 int kern_perf_open(struct perf_event_attr *attr, s32 pid, s32 cpu, int group_fd, u64 flags);
@@ -40,7 +41,7 @@ int kern_perf_link(int perf_fd, int prog_fd, u64 cookie);
 
 /* Introspection. *len: size of info, then what the kernel filled in. */
 int kern_obj_info(int fd, void *info, u32 *len);
-/* Hits that a link's probes had and that its program was not run for, as far as the kernel counts them (6.7). */
+/* Hits of a link's probes for which its program did not run, as far as the kernel counts them (6.7). */
 u64 kern_link_missed(int fd);
 /* cmd: BPF_BTF_GET_FD_BY_ID and its like */
 int kern_fd_by_id(enum bpf_cmd cmd, u32 id);

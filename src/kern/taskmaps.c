@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/taskmaps.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static bool ring_open(struct taskmaps *t, u32 cpu)
 		.task = 1,
 		.sample_id_all = 1,
 		.watermark = 1,
-		.wakeup_watermark = 1, /* early: what a process has mapped is to be opened while it lives */
+		.wakeup_watermark = 1, /* early: mapped files must be opened while the process is alive */
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -70,7 +71,7 @@ static bool ring_open(struct taskmaps *t, u32 cpu)
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	if (r.fd < 0)
-		return r.fd == -ENODEV || r.fd == -ENXIO; /* the CPU went away meanwhile */
+		return r.fd == -ENODEV || r.fd == -ENXIO; /* the CPU went offline meanwhile */
 	r.head = mmap(NULL, page + DATA_SZ, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd, 0);
 	if (r.head == MAP_FAILED) {
 		close(r.fd);
@@ -145,12 +146,16 @@ bool taskmaps_parse(const void *rec, u32 len, const struct taskmaps_ops *ops, vo
 		ops->fork(arg, f->pid, f->ppid, time_of(h));
 		return true;
 	}
-	if (h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct rec_mmap2) + 8 && !(h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+	if (h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct rec_mmap2) + 8 &&
+	    !(h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		const struct rec_mmap2 *m = rec;
 
 		if (!memchr(m->filename, 0, h->size - 8 - sizeof(*m)) || (s32)m->pid < 0 || m->addr + m->len < m->addr)
 			return false; /* (s32)pid -1: the kernel's own, such as modules */
-		ops->mmap(arg, &(struct task_mmap){ m->pid, m->addr, m->len, m->pgoff, m->ino, (u64)m->maj << 32 | m->min, m->filename }, time_of(h));
+		ops->mmap(
+			arg,
+			&(struct task_mmap){ m->pid, m->addr, m->len, m->pgoff, m->ino, (u64)m->maj << 32 | m->min, m->filename },
+			time_of(h));
 		return true;
 	}
 	return false;

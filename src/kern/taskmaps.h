@@ -1,8 +1,9 @@
-/* Notices of the kernel: which process maps what to execute, and which process is born of which.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Notifications of the kernel about executable mappings and forks of processes.
  *
- * A process may be gone when an address of its is to be named, and /proc/PID/maps with it. The kernel tells what is needed
- * while the process lives: a perf event without events of its own on each CPU carries PERF_RECORD_MMAP2 and PERF_RECORD_FORK of the
- * whole system. That costs some hundred bytes for each program that is started, and nothing for each traced event.
+ * A process may have ended, and its /proc/PID/maps with it, before one of its addresses is named. The kernel reports what is
+ * needed while the process runs: a dummy perf event on each CPU carries PERF_RECORD_MMAP2 and PERF_RECORD_FORK of the whole
+ * system. That costs some hundred bytes for each program that is started, and nothing for each traced event.
  */
 #pragma once
 
@@ -25,11 +26,11 @@ struct taskmaps_ops {
 /* NULL: not allowed here, or not possible. */
 struct taskmaps *taskmaps_open(void);
 void taskmaps_close(struct taskmaps *t); /* NULL is fine */
-/* Readable when there are notices. */
+/* Readable when there are notifications. */
 int taskmaps_fd(const struct taskmaps *t);
-/* Hands over all notices, in order of time. */
+/* Passes on all notifications, in order of time. */
 void taskmaps_drain(struct taskmaps *t, const struct taskmaps_ops *ops, void *arg);
-/* Notices that did not fit. */
+/* Notifications that did not fit the buffer. */
 u64 taskmaps_lost(const struct taskmaps *t);
 
 /* One record of a perf buffer; for tests. False: malformed, or none of ours. */

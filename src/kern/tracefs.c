@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/tracefs.h"
 
 #include <dirent.h>
@@ -64,11 +65,11 @@ int tracefs_dir(void)
 	fd = open_mounted("/sys/kernel/tracing");
 	if (fd >= 0 || fd == -EACCES)
 		return fd;
-	/* Before the path in debugfs: walking into that one makes the kernel mount tracefs there for all. */
+	/* Before the path in debugfs: opening that one makes the kernel mount tracefs there for all processes. */
 	err = fd = mount_detached();
 	if (fd < 0)
 		fd = open_mounted("/sys/kernel/debug/tracing");
-	/* "Not permitted" says more than "not there". */
+	/* "Not permitted" is a better message than "no such file". */
 	if (fd == -ENOENT)
 		fd = err;
 	return fd;
@@ -79,6 +80,13 @@ int tracefs_read(const char *path, char **text, size_t *len)
 	int dir = tracefs_dir();
 
 	return dir < 0 ? dir : io_read_at(dir, path, text, len);
+}
+
+bool tracefs_can_make_events(void)
+{
+	int dir = tracefs_dir();
+
+	return dir >= 0 && !faccessat(dir, TRACEFS_EVENTS_FILE, W_OK, 0);
 }
 
 /* ---- events ---- */
@@ -129,13 +137,13 @@ int tracefs_each_event(const char *category, const char *event, tracefs_event_fn
 	return err ? err : e.found;
 }
 
-/* A name goes into a path: it must not lead elsewhere. */
+/* A name becomes part of a path: it must not escape the directory. */
 static bool is_plain_name(const char *s)
 {
 	return *s && *s != '.' && !strchr(s, '/') && strlen(s) < 256;
 }
 
-static int event_file(const char *category, const char *event, const char *file, char **text, size_t *len)
+static int event_file(const char *category, const char *event, const char *file, char **text)
 {
 	char *path;
 	int err;
@@ -143,7 +151,7 @@ static int event_file(const char *category, const char *event, const char *file,
 	if (!is_plain_name(category) || !is_plain_name(event))
 		return -ENOENT;
 	path = xasprintf("events/%s/%s/%s", category, event, file);
-	err = tracefs_read(path, text, len);
+	err = tracefs_read(path, text, NULL);
 	free(path);
 	return err;
 }
@@ -151,7 +159,7 @@ static int event_file(const char *category, const char *event, const char *file,
 int tracefs_event_id(const char *category, const char *event)
 {
 	char *text;
-	int err = event_file(category, event, "id", &text, NULL);
+	int err = event_file(category, event, "id", &text);
 
 	if (err)
 		return err;
@@ -160,18 +168,9 @@ int tracefs_event_id(const char *category, const char *event)
 	return err > 0 ? err : -EINVAL;
 }
 
-int tracefs_event_format(const char *category, const char *event, struct arena *a, struct type_source *types,
-                         const struct type **out)
+int tracefs_event_format(const char *category, const char *event, char **text)
 {
-	size_t len;
-	char *text;
-	int err = event_file(category, event, "format", &text, &len);
-
-	if (err)
-		return err;
-	*out = tracefs_parse_format(text, len, category, event, a, types);
-	free(text);
-	return *out ? 0 : -EINVAL;
+	return event_file(category, event, "format", text);
 }
 
 /* ---- functions ---- */
@@ -209,7 +208,7 @@ static bool function_symbol(void *arg, const struct ksym *sym, char type)
 {
 	struct functions_arg *f = arg;
 
-	return kallsyms_is_text(type) ? f->fn(f->arg, sym->name, sym->module) : true;
+	return ksym_is_text(type) ? f->fn(f->arg, sym->name, sym->module) : true;
 }
 
 static const char *functions_path;
@@ -233,8 +232,8 @@ static int open_functions(void)
 	return openat(dir, functions_path ? functions_path : "available_filter_functions", O_RDONLY | O_CLOEXEC);
 }
 
-/* The kernel looks all names up at each reading, tens of milliseconds. Who asks a second time is likely to ask again (a script with many
- * wildcards does), and gets the list from memory from then on; who asks once need not keep it. */
+/* The kernel looks up all names at each read, which takes tens of milliseconds. A second request is likely to be followed by more
+ * (a script with many wildcards), so from then on the list is kept in memory; after a single request it is not. */
 static bool functions_again(struct functions_arg *f)
 {
 	static char *list;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "kern/vlog.h"
 
 #include <ctype.h>
@@ -6,7 +7,7 @@
 /* A line of the log that is about the whole run, not about the error. */
 static bool is_summary(const char *p, u32 len)
 {
-	static const char *const starts[] = { "processed ",  "verification time", "stack depth",
+	static const char *const starts[] = { "processed ", "verification time", "stack depth",
 					      "max_states", "mark_precise",      "propagating" };
 
 	for (u32 i = 0; i < ARRAY_CNT(starts); i++)
@@ -55,10 +56,11 @@ struct vlog vlog_explain(const char *log)
 
 		if (insn >= 0) {
 			v.insn = insn;
-			/* An error follows its instruction: what was remembered before is not it. */
+			/* An error follows its instruction: an earlier candidate is not the error. */
 			v.text = NULL;
 		} else if (len && *p != ';' && !is_summary(p, len) && !is_state(p, len)) {
-			/* The first line after an instruction says it, explanations follow. Without instructions: the last. */
+			/* The first line after an instruction is the error, explanations follow. Without instructions: the last
+			 * line. */
 			if (!v.text || v.insn < 0) {
 				v.text = p;
 				v.len = len;

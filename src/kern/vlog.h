@@ -1,4 +1,5 @@
-/* What the verifier's log says, in a sentence: which instruction it did not accept and why. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A summary of the verifier's log: the instruction that it rejected, and why. */
 #pragma once
 
 #include "base/base.h"

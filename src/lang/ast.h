@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The tree of a script. Every node has a span. The parser builds it; resolve and check annotate it in place (type, symbol);
  * nothing else changes it. Nodes live in the compilation's arena. */
 #pragma once
 
 #include "base/diag.h"
-#include "lang/type.h"
+#include "types/type.h"
 
 struct fn;
 struct provider;
@@ -15,10 +16,24 @@ struct stmt;
 enum unary_op { UN_NEG, UN_NOT, UN_BITNOT, UN_DEREF, UN_ADDR, UN_COMPTIME };
 
 enum binary_op {
-	BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_MOD,
-	BIN_AND, BIN_OR, BIN_XOR, BIN_SHL, BIN_SHR,
-	BIN_EQ, BIN_NE, BIN_LT, BIN_LE, BIN_GT, BIN_GE,
-	BIN_LAND, BIN_LOR,
+	BIN_ADD,
+	BIN_SUB,
+	BIN_MUL,
+	BIN_DIV,
+	BIN_MOD,
+	BIN_AND,
+	BIN_OR,
+	BIN_XOR,
+	BIN_SHL,
+	BIN_SHR,
+	BIN_EQ,
+	BIN_NE,
+	BIN_LT,
+	BIN_LE,
+	BIN_GT,
+	BIN_GE,
+	BIN_LAND,
+	BIN_LOR,
 	BIN_CNT
 };
 /* "+", "<<", "&&" … */
@@ -40,46 +55,47 @@ struct type_ref {
 		bool is_array; /* else a star */
 		bool has_len;
 		u32 len;
-	} *suffixes;
+	} * suffixes;
 	u32 suffix_cnt;
 };
 
 enum expr_kind {
-	E_INT,     /* 5, 0x10, 3ms, true is E_BOOL */
+	E_INT, /* 5, 0x10, 3ms, true is E_BOOL */
 	E_BOOL,
 	E_STR,
-	E_PARAM,   /* $1 $# : replaced by E_INT or E_STR in resolve */
-	E_CALL,    /* f(a, b) or a bare builtin word */
-	E_CONST,   /* an enumerator, after resolve */
-	E_VAR,     /* $x */
-	E_MAP,     /* @m or @m[k1, k2] */
+	E_PARAM, /* $1 $# : replaced by E_INT or E_STR in resolve */
+	E_CALL,  /* f(a, b) or a bare builtin word */
+	E_CONST, /* an enumerator, after resolve */
+	E_VAR,   /* $x */
+	E_MAP,   /* @m or @m[k1, k2] */
 	E_UNARY,
-	E_BINARY,  /* also && and || */
+	E_BINARY, /* also && and || */
 	E_TERNARY,
 	E_CAST,
-	E_FIELD,   /* a.b, a->b */
-	E_INDEX,   /* a[i] */
-	E_TUPLE,   /* (a, b): also what several keys become; (x = a, y = b), a record */
-	E_INCDEC,  /* ++x, x++, … */
+	E_FIELD,  /* a.b, a->b */
+	E_INDEX,  /* a[i] */
+	E_TUPLE,  /* (a, b), also made of several keys; (x = a, y = b), a record */
+	E_INCDEC, /* ++x, x++, … */
 	E_SIZEOF,
 	E_OFFSETOF,
 	E_TYPEINFO,
-	E_TYPEOF,  /* typeof(x) where a value would stand: the argument of a macro */
-	E_BLOCK,   /* { statements; value }: also what a macro's call becomes */
+	E_TYPEOF, /* typeof(x) in place of a value: the argument of a macro */
+	E_BLOCK,  /* { statements; value }: also made of a macro's call */
 };
 
 struct expr {
 	enum expr_kind kind;
 	struct span span;
 	const struct type *type; /* NULL until checked */
-	struct expr *unfolded;   /* what became this constant, if that depends on types that may still grow; see check_expr() */
+	struct expr *unfolded;   /* the expression that was folded into this constant, if it depends on types that may still grow;
+				    see check_expr() */
 	union {
 		struct {
 			u64 value;
-			bool negative; /* value is a negative number in two's complement */
-			bool is_missing_param; /* $N that was not given */
+			bool negative;                /* value is a negative number in two's complement */
+			bool is_missing_param;        /* $N that was not given */
 			const struct type *enum_type; /* E_CONST */
-		} num; /* E_INT, E_BOOL, E_CONST */
+		} num;                                /* E_INT, E_BOOL, E_CONST */
 		struct {
 			const char *s;
 			u32 len;
@@ -92,10 +108,10 @@ struct expr {
 			struct expr **args;
 			u32 arg_cnt;
 			bool has_parens;
-			bool is_statement;    /* nobody looks at its value */
-			const struct fn *fn;  /* resolve */
-			u32 suffix;           /* argN: N */
-			void *note;           /* what the function's check() keeps for its lower() */
+			bool is_statement;   /* its value is not used */
+			const struct fn *fn; /* resolve */
+			u32 suffix;          /* argN: N */
+			void *note;          /* data that the function's check() keeps for its lower() */
 		} call;
 		struct {
 			const char *name; /* without the $ */
@@ -105,9 +121,9 @@ struct expr {
 			const char *name; /* with the @ */
 			struct expr *key; /* NULL: no key; several keys: an E_TUPLE */
 			struct map *map;
-			bool is_ref; /* the map itself is meant: print(@m), clear(@m) */
+			bool is_ref;     /* the map itself is meant: print(@m), clear(@m) */
 			bool is_updated; /* by a map function: @m[k] = count() */
-			bool is_added;   /* to, by a statement ++, --, += or -=: nobody reads it there */
+			bool is_added;   /* to, by a statement ++, --, += or -=, whose value is not used */
 			bool is_changed; /* by one of these, or another operator */
 		} map;
 		struct {
@@ -121,18 +137,18 @@ struct expr {
 		} binary;
 		struct {
 			struct expr *cond, *yes, *no; /* a ?: b has no yes */
-			bool is_comptime; /* cond is a constant, and only the branch that it chooses exists */
+			bool is_comptime;             /* cond is a constant, and only the chosen branch is compiled */
 		} ternary;
 		struct {
 			struct type_ref *to;
 			struct expr *a;
-			bool is_address; /* of an array, to a pointer: where it lies, not what it holds */
+			bool is_address; /* of an array, to a pointer: the array's address, not its contents */
 		} cast;
 		struct {
 			struct expr *base;
 			const char *name; /* a member; or decimal text for a tuple: .0 */
 			const struct member *member;
-			u32 off;   /* of the member in the outermost struct */
+			u32 off;    /* of the member in the outermost struct */
 			u32 derefs; /* pointers to follow before the member */
 		} field;
 		struct {
@@ -150,7 +166,7 @@ struct expr {
 		struct {
 			struct type_ref *ref; /* one of the two */
 			struct expr *a;
-			const char **path; /* E_OFFSETOF: the members, from the outermost on */
+			const char **path; /* E_OFFSETOF: the members, outermost first */
 			u32 path_cnt;
 		} of; /* E_SIZEOF, E_OFFSETOF, E_TYPEINFO; E_TYPEOF (ref only) */
 		struct {
@@ -170,8 +186,8 @@ enum stmt_kind {
 	S_RETURN,
 	S_DISCARD, /* _ = e; */
 	S_WHILE,
-	S_UNROLL,  /* the body N times, one after the other (or a loop, see is_loop) */
-	S_FOR,     /* over a range or the entries of a map */
+	S_UNROLL, /* N copies of the body (or a loop, see is_loop) */
+	S_FOR,    /* over a range or the entries of a map */
 	S_BREAK,
 	S_CONTINUE,
 };
@@ -185,7 +201,7 @@ struct block {
 struct stmt {
 	enum stmt_kind kind;
 	struct span span;
-	bool is_open; /* no `;` behind it: at the end of a block it may be the block's value */
+	bool is_open; /* no `;` follows: at the end of a block it may be the block's value */
 	union {
 		struct expr *expr; /* S_EXPR, S_DISCARD */
 		struct {
@@ -215,8 +231,8 @@ struct stmt {
 		struct {
 			struct expr *cond; /* while: the condition; unroll: how often */
 			struct block *body;
-			u64 rounds;        /* unroll … */
-			bool is_loop;      /* … that would be too much code: the kernel does the rounds */
+			u64 rounds;   /* unroll … */
+			bool is_loop; /* … too large to copy the body: the kernel runs the iterations */
 		} loop;
 		struct {
 			const char *name;
@@ -244,7 +260,7 @@ struct probe {
 	u32 ap_cnt;
 	struct expr *pred; /* may be NULL */
 	struct block *body;
-	bool is_made; /* by a provider, for another probe: it is no probe of its own for the user */
+	bool is_made; /* by a provider, for another probe: not shown to the user as a probe */
 };
 
 /* macro name($var, @map, expression) { … }, and fn name($var: type, …): type { … } */
@@ -253,10 +269,10 @@ struct macro {
 	const char *name;
 	struct macro_param {
 		struct span span;
-		char kind;        /* '$', '@', or 0: any expression */
-		const char *name; /* $: without it; @: with it */
+		char kind;             /* '$', '@', or 0: any expression */
+		const char *name;      /* $: without it; @: with it */
 		struct type_ref *type; /* fn */
-	} *params;
+	} * params;
 	u32 param_cnt;
 	struct block *body;
 	struct expr *value; /* may be NULL */

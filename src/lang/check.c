@@ -1,23 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "lang/check.h"
 
-/* Types only grow, and each round carries them one assignment further: this is for scripts that assign hundreds of maps to each other. */
+/* Types only grow, and each pass propagates them over one more assignment. The limit allows scripts that assign hundreds of maps
+ * to each other. */
 #define ROUNDS_MAX 1000
 
-#include "probe/provider.h"
+#include "lang/provider.h"
+#include "types/agg.h"
 
 void compile_hint_undefined(struct compile *c)
 {
 	if (c->missing)
-		diag_hint(c->diag, "nothing that exists on this machine assigns to it; there is no %s", c->missing);
+		diag_hint(c->diag, "no probe assigns to it, apart from probes that do not exist on this machine: %s", c->missing);
 	else
-		diag_hint(c->diag, "nothing is ever assigned to it");
+		diag_hint(c->diag, "no statement assigns a value to it");
 }
 
 struct map *compile_map(struct compile *c, const char *name)
 {
-	for (struct map *m = c->map_first[name_list(name)]; m; m = m->next_named)
-		if (str_eq(m->name, name))
-			return m;
+	htab_for(p, &c->map_by_name, str_hash(name))
+		if (str_eq(c->maps.at[*p - 1]->name, name))
+			return c->maps.at[*p - 1];
 	return NULL;
 }
 
@@ -43,13 +46,13 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 	if (!m) {
 		m = arena_new(check_arena(k), struct map);
 		m->name = e->map.name;
+		m->index = k->c->maps.cnt;
 		m->first_use = e->span;
 		vec_for(d, &k->c->script->map_decls)
 			if (str_eq(d->map, m->name))
 				m->decl = d;
 		avec_push(check_arena(k), &k->c->maps, m);
-		m->next_named = k->c->map_first[name_list(m->name)];
-		k->c->map_first[name_list(m->name)] = m;
+		htab_add(&k->c->map_by_name, str_hash(m->name), k->c->maps.cnt);
 	}
 	e->map.map = m;
 	if (!m->key_known) {
@@ -59,7 +62,10 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 		u32 line, col;
 
 		diag_locate(k->c->diag, m->first_use, &line, &col);
-		check_fail(k, e, E_KEY_MISMATCH, is_keyed ? "%s is used with a key here, but without one elsewhere" : "%s is used without a key here, but with one elsewhere", m->name);
+		check_fail(k, e, E_KEY_MISMATCH,
+			   is_keyed ? "%s is used with a key here, but without one elsewhere" :
+				      "%s is used without a key here, but with one elsewhere",
+			   m->name);
 		diag_hint(k->c->diag, "first used at line %u, column %u; a map has a key everywhere or nowhere", line, col);
 		m->is_poisoned |= k->is_last;
 		return NULL;
@@ -67,7 +73,7 @@ struct map *check_map(struct check *k, struct expr *e, bool is_keyed)
 	return m;
 }
 
-/* Whether the type of a variable or map stays as it is when it becomes `joined`: equal types can differ in what their values may be. */
+/* Whether `joined` is the type that a variable or map already has: equal types can still differ in their range of values. */
 static bool is_settled(const struct type *t, const struct type *joined)
 {
 	if (!type_equal(t, joined) || t->is_flexible != joined->is_flexible || t->is_fillable != joined->is_fillable)
@@ -101,9 +107,11 @@ void check_map_key(struct check *k, struct expr *e)
 		u32 line, col;
 
 		diag_locate(k->c->diag, m->first_use, &line, &col);
-		diag_error(k->c->diag, e->map.key->span, E_KEY_MISMATCH, "%s has a key of type %s here, but of type %s elsewhere", m->name,
-			   type_str(check_arena(k), t), type_str(check_arena(k), m->key));
-		diag_hint(k->c->diag, "first used at line %u, column %u; all keys of a map have one type, so use another map for this one", line, col);
+		diag_error(k->c->diag, e->map.key->span, E_KEY_MISMATCH, "%s has a key of type %s here, but of type %s elsewhere",
+			   m->name, type_str(check_arena(k), t), type_str(check_arena(k), m->key));
+		diag_hint(k->c->diag,
+			  "first used at line %u, column %u; all keys of a map have one type, so use another map for this one",
+			  line, col);
 		e->type = &type_error;
 		return;
 	}
@@ -115,15 +123,19 @@ void check_map_key(struct check *k, struct expr *e)
 }
 
 /* Aggregations of one kind go together; those of values of both signs are signed, as integers are. */
-static const struct type *join_aggs(const struct type *x, const struct type *y)
+static const struct type *join_aggs(struct arena *a, const struct type *x, const struct type *y)
 {
-	if (x->kind != y->kind || x->kind == T_HIST || x->kind == T_LHIST || x->kind == T_TSERIES)
-		return type_equal(x, y) ? x : NULL;
-	return x->is_signed ? x : y;
+	if (x->agg != y->agg)
+		return NULL;
+	if (x->agg->join)
+		return x->agg->join(a, x, y);
+	if (x->agg->flags & AGG_SIGNED)
+		return x->is_signed ? x : y;
+	return type_equal(x, y) ? x : NULL;
 }
 
-/* The kernel keeps memory for four new entries of a map on each CPU, later for some dozens, and gets more by an interrupt of its own. Where a
- * program itself runs in one, such as in interval, that comes after it has ended. */
+/* Each CPU has a free list for new entries of a map: four at first, some dozens later. The kernel refills it from irq_work. In a
+ * program that runs in an interrupt itself, such as interval, the refill happens only after the program has ended. */
 enum { ENTRIES_AT_HAND = 4 };
 
 static void note_write(const struct check *k, struct map *m)
@@ -145,15 +157,17 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 	if (t->kind == T_INT) /* numbers in maps are 64 bits wide; the sign of literals is that of the others */
 		t = t->is_flexible ? &type_literal64 : type_int(8, t->is_signed);
 	if (type_is_agg(t) || (m->val && type_is_agg(m->val)))
-		joined = m->val ? join_aggs(m->val, t) : t;
+		joined = m->val ? join_aggs(check_arena(k), m->val, t) : t;
 	else
 		joined = m->val ? type_join(check_arena(k), m->val, t) : t;
 	if (!joined) {
-		if (type_is_agg(t) && t->kind == m->val->kind)
-			diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds %s of another shape: all but the value must be the same everywhere", m->name,
-				   type_str(check_arena(k), t));
+		if (type_is_agg(t) && t->agg == m->val->agg)
+			diag_error(k->c->diag, at, E_TYPE_MISMATCH,
+				   "%s holds %s with other parameters: all arguments but the value must be the same everywhere",
+				   m->name, type_str(check_arena(k), t));
 		else
-			diag_error(k->c->diag, at, E_TYPE_MISMATCH, "%s holds values of type %s, but is given one of type %s here", m->name,
+			diag_error(k->c->diag, at, E_TYPE_MISMATCH,
+				   "%s holds values of type %s, but is given one of type %s here", m->name,
 				   type_str(check_arena(k), m->val), type_str(check_arena(k), t));
 		diag_hint(k->c->diag, "all values of a map have one type; use another map for this one");
 		return false;
@@ -170,7 +184,7 @@ bool check_map_value(struct check *k, struct expr *map_expr, const struct type *
 
 /* Variables */
 
-/* A macro's variable has the call in front of its name: "swap#2.tmp". */
+/* The name of a macro's variable begins with the call: "swap#2.tmp". */
 static const char *as_written(const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -178,21 +192,37 @@ static const char *as_written(const char *name)
 	return dot ? dot + 1 : name;
 }
 
-static struct var *find_var(const struct check *k, const char *name)
+static u32 *find_visible(const struct check *k, const char *name, u32 hash)
 {
-	for (u32 n = k->visible_first[name_list(name)]; n; n = k->visible.at[n - 1].next)
-		if (str_eq(k->visible.at[n - 1].v->name, name))
-			return k->visible.at[n - 1].v;
+	htab_for(p, &k->visible_by_name, hash)
+		if (str_eq(k->visible.at[*p - 1].v->name, name))
+			return p;
 	return NULL;
 }
 
-/* Ends a scope, at whose start so many variables were visible. */
+static struct var *find_var(const struct check *k, const char *name)
+{
+	const u32 *p = find_visible(k, name, str_hash(name));
+
+	return p ? k->visible.at[*p - 1].v : NULL;
+}
+
+/* Ends a scope. cnt: the number of variables that were visible at its start. */
 static void leave_scope(struct check *k, u32 cnt)
 {
 	while (k->visible.cnt > cnt) {
-		const struct visible *last = &k->visible.at[--k->visible.cnt];
+		const struct visible *last = &k->visible.at[k->visible.cnt - 1];
 
-		k->visible_first[name_list(last->v->name)] = last->next;
+		htab_for(p, &k->visible_by_name, last->hash) {
+			if (*p != k->visible.cnt)
+				continue;
+			if (last->outer)
+				*p = last->outer;
+			else
+				htab_remove(&k->visible_by_name, p);
+			break;
+		}
+		k->visible.cnt--;
 	}
 }
 
@@ -209,7 +239,7 @@ static struct var *find_probe_wide(const struct check *k, const char *name)
 
 static struct var *declare(struct check *k, struct var *v, const char *name, struct span at)
 {
-	u32 *first = &k->visible_first[name_list(name)];
+	u32 hash = str_hash(name), *hidden = find_visible(k, name, hash);
 
 	if (!v) {
 		v = arena_new(check_arena(k), struct var);
@@ -218,12 +248,15 @@ static struct var *declare(struct check *k, struct var *v, const char *name, str
 		v->loop = k->loop;
 		avec_push(check_arena(k), &k->unit->vars, v);
 	}
-	avec_push(check_arena(k), &k->visible, (struct visible){ v, *first });
-	*first = k->visible.cnt;
+	avec_push(check_arena(k), &k->visible, (struct visible){ v, hash, hidden ? *hidden : 0 });
+	if (hidden)
+		*hidden = k->visible.cnt;
+	else
+		htab_add(&k->visible_by_name, hash, k->visible.cnt);
 	return v;
 }
 
-/* Bodies of loops are functions with registers of their own: what several of them use cannot be in a register. */
+/* Bodies of loops are separate functions with their own registers: a variable that several use cannot be in a register. */
 static void touch(const struct check *k, struct var *v)
 {
 	v->is_shared |= v->loop != k->loop;
@@ -252,8 +285,8 @@ static void assign_var(struct check *k, struct var *v, const struct type *t, str
 	}
 	return;
 mismatch:
-	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here", as_written(v->name),
-		   type_str(check_arena(k), v->type), type_str(check_arena(k), t));
+	diag_error(k->c->diag, at, E_TYPE_MISMATCH, "$%s is of type %s, but is given a value of type %s here",
+		   as_written(v->name), type_str(check_arena(k), v->type), type_str(check_arena(k), t));
 	if (as_written(v->name) == v->name) /* not a parameter */
 		diag_hint(k->c->diag, "use another variable for this value");
 }
@@ -277,7 +310,7 @@ void check_var_read(struct check *k, struct expr *e)
 	struct var *v = find_var(k, e->var.name);
 
 	if (!v) {
-		/* Before block scopes (0.22) a variable lived until the end of its probe. Such scripts go on working. */
+		/* Before block scopes (0.22) a variable was visible until the end of its probe. Such scripts still work. */
 		v = find_probe_wide(k, e->var.name);
 		for (u32 i = k->unit->vars.cnt; i-- > 0 && !v;)
 			if (str_eq(k->unit->vars.at[i]->name, e->var.name) && k->unit->vars.at[i]->decl.begin < e->span.begin)
@@ -287,7 +320,8 @@ void check_var_read(struct check *k, struct expr *e)
 			v->needs_init = v->is_assigned = k->unit->has_wide_vars = true;
 			v->is_shared |= v->loop != NULL; /* it is set to zero outside */
 			if (k->is_last && !v->is_told)
-				diag_warn(k->c->diag, e->span, W_OLD_SPELLING, "$%s is used outside of the block that it was assigned in", v->name);
+				diag_warn(k->c->diag, e->span, W_OLD_SPELLING,
+					  "$%s is used outside of the block that it was assigned in", v->name);
 			v->is_told |= k->is_last;
 		}
 	}
@@ -309,7 +343,7 @@ void check_var_read(struct check *k, struct expr *e)
 	e->var.var = v;
 	touch(k, v);
 	if (!v->type && k->is_last)
-		v->type = &type_s64; /* nothing is ever assigned to it */
+		v->type = &type_s64; /* it has no assignment */
 	if (!v->is_assigned && k->is_last)
 		diag_warn(k->c->diag, e->span, W_UNASSIGNED, "Variable used before it was assigned: $%s", as_written(v->name));
 	e->type = v->type ? v->type : k->guesses ? &type_s64 : &type_error;
@@ -329,28 +363,29 @@ static void check_storable(struct check *k, struct expr *value)
 	if (is_poisoned(value))
 		return;
 	if (value->type->kind == T_NONE || value->type->kind == T_VOID)
-		check_fail(k, value, E_NO_VALUE, "this has no value that could be assigned");
+		check_fail(k, value, E_NO_VALUE, "this expression has no value to assign");
 }
 
-/* A number or a text in the script that a variable of declared type cannot hold is a mistake; other values are cut. */
+/* A literal that a variable of declared type cannot hold is an error; other values are truncated. */
 static void check_literal_fits(struct check *k, const struct var *v, struct expr *value)
 {
 	u32 bits = v->type ? 8 * v->type->size : 0;
 	u64 n = value->num.value;
 
 	if (v->is_fixed && v->type->kind == T_STRING && value->kind == E_STR && value->str.len >= v->type->size) {
-		check_fail(k, value, E_BAD_LITERAL, "this text does not fit $%s, which is of type %s", as_written(v->name), type_str(check_arena(k), v->type));
-		diag_hint(k->c->diag, "it has %u characters, and needs room for one more", value->str.len);
+		check_fail(k, value, E_BAD_LITERAL, "this text does not fit $%s, which is of type %s", as_written(v->name),
+			   type_str(check_arena(k), v->type));
+		diag_hint(k->c->diag, "the text has %u characters, and its NUL takes one more", value->str.len);
 		return;
 	}
 	if (!v->is_fixed || v->type->kind != T_INT || value->kind != E_INT)
 		return;
-	if (v->type->is_signed ? (value->num.negative ? -n <= 1ull << (bits - 1) : n < 1ull << (bits - 1))
-			       : !value->num.negative && (bits == 64 || n < 1ull << bits))
+	if (v->type->is_signed ? (value->num.negative ? -n <= 1ull << (bits - 1) : n < 1ull << (bits - 1)) :
+				 !value->num.negative && (bits == 64 || n < 1ull << bits))
 		return;
 	check_fail(k, value, E_BAD_LITERAL, "%s%llu does not fit $%s, which is of type %s", value->num.negative ? "-" : "",
 		   (unsigned long long)(value->num.negative ? -n : n), as_written(v->name), type_str(check_arena(k), v->type));
-	diag_hint(k->c->diag, "a cast cuts it: (%s)", type_str(check_arena(k), v->type));
+	diag_hint(k->c->diag, "a cast truncates it: (%s)", type_str(check_arena(k), v->type));
 }
 
 /* func is the name of a site. In a map of ksym() values it is the address of the function, so that one map can hold both. */
@@ -358,9 +393,10 @@ static void func_as_ksym(struct check *k, struct map *m, struct expr *value)
 {
 	if (!m->val)
 		return;
-	if (m->val->kind == T_KSYM && value->kind == E_CALL && value->type->kind == T_SITE && value->type->show == SITE_FUNC)
+	if (m->val->opaque == type_ksym.opaque && value->kind == E_CALL && value->type->kind == T_SITE &&
+	    value->type->show == SITE_FUNC)
 		value->type = &type_ksym;
-	if (m->val->kind == T_SITE && m->val->show == SITE_FUNC && value->type->kind == T_KSYM) {
+	if (m->val->kind == T_SITE && m->val->show == SITE_FUNC && value->type->opaque == type_ksym.opaque) {
 		m->val = &type_ksym;
 		k->changed = true;
 	}
@@ -374,7 +410,7 @@ static const struct type *op_type(enum binary_op op, const struct type *val, con
 	return op == BIN_SUB || !val ? &type_s64 : type_int(8, common_is_signed(val, t));
 }
 
-/* x op= value, where x is of type t (NULL: not known yet). Integers do, and a pointer may be moved. */
+/* x op= value, where x is of type t (NULL: not known yet). Integers are allowed, and a pointer may be moved. */
 static bool check_op(struct check *k, struct stmt *s, const struct type *t)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
@@ -383,8 +419,8 @@ static bool check_op(struct check *k, struct stmt *s, const struct type *t)
 
 	if (type_is_integral(value->type) && !is_bad_target)
 		return true;
-	check_fail(k, is_bad_target ? target : value, E_BAD_OPERAND, "The %s= operator can not be used on %s", binary_op_text[s->assign.op],
-		   type_str(check_arena(k), is_bad_target ? t : value->type));
+	check_fail(k, is_bad_target ? target : value, E_BAD_OPERAND, "The %s= operator can not be used on %s",
+		   binary_op_text[s->assign.op], type_str(check_arena(k), is_bad_target ? t : value->type));
 	return false;
 }
 
@@ -392,7 +428,7 @@ static void check_assign(struct check *k, struct stmt *s)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
 
-	target->type = NULL; /* what an earlier round found wrong with it may be right by now */
+	target->type = NULL; /* an error of an earlier pass may be gone by now */
 	if (target->kind == E_MAP) {
 		check_map_key(k, target);
 		check_expr(k, value);
@@ -404,22 +440,27 @@ static void check_assign(struct check *k, struct stmt *s)
 			return;
 		}
 		if (s->assign.has_op && (is_agg_call(value) || (target->map.map->val && type_is_agg(target->map.map->val)))) {
-			check_fail(k, target, E_AGGREGATION, "%s= cannot be used on a map that holds %s", binary_op_text[s->assign.op],
+			check_fail(k, target, E_AGGREGATION, "%s= cannot be used on a map that holds %s",
+				   binary_op_text[s->assign.op],
 				   target->map.map->val ? type_str(check_arena(k), target->map.map->val) : "an aggregation");
 			return;
 		}
-		/* Its value at this moment is a number, and is meant where the other map is known to hold numbers. */
-		if (!s->assign.has_op && !is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val && type_is_agg(value->map.map->val) &&
-		    !(target->map.map->val && type_is_integral(target->map.map->val))) {
-			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map", value->map.name);
-			diag_hint(k->c->diag, "its value at this moment is a number: (int64)%s%s", value->map.name, value->map.key ? "[…]" : "");
+		/* Its current value is a number, which is assigned if the other map is known to hold numbers. */
+		if (!s->assign.has_op && !is_agg_call(value) && value->kind == E_MAP && value->map.map && value->map.map->val &&
+		    type_is_agg(value->map.map->val) && !(target->map.map->val && type_is_integral(target->map.map->val))) {
+			check_fail(k, value, E_AGGREGATION, "%s holds an aggregation, which cannot be copied to another map",
+				   value->map.name);
+			diag_hint(k->c->diag, "a cast reads its current value as a number: (int64)%s%s", value->map.name,
+				  value->map.key ? "[…]" : "");
 			target->map.map->is_poisoned |= k->is_last;
 			return;
 		}
 		if (s->assign.has_op && !check_op(k, s, target->map.map->val))
 			return;
 		func_as_ksym(k, target->map.map, value);
-		if (check_map_value(k, target, s->assign.has_op ? op_type(s->assign.op, target->map.map->val, value->type) : value->type, value->span)) {
+		if (check_map_value(k, target,
+				    s->assign.has_op ? op_type(s->assign.op, target->map.map->val, value->type) : value->type,
+				    value->span)) {
 			if (!s->assign.has_op)
 				check_sign(k, target->map.map->val, value, &target->map.map->val_sign_told);
 			target->type = target->map.map->val;
@@ -442,7 +483,7 @@ static void check_assign(struct check *k, struct stmt *s)
 	if (!is_poisoned(value))
 		check_storable(k, value);
 	if (is_poisoned(value) || is_poisoned(target)) {
-		/* The variable is there all the same: that its value is wrong was said. */
+		/* The variable is declared nevertheless: the error in its value was reported. */
 		if (k->is_last && !find_var(k, target->var.name))
 			declare(k, target->var.var, target->var.name, target->span)->type = &type_error;
 		return;
@@ -453,7 +494,8 @@ static void check_assign(struct check *k, struct stmt *s)
 		if (!check_op(k, s, v->type))
 			return;
 		if (v->type && v->type->kind != T_POINTER)
-			assign_var(k, v, type_int(8, s->assign.op == BIN_SUB || common_is_signed(v->type, value->type)), value->span);
+			assign_var(k, v, type_int(8, s->assign.op == BIN_SUB || common_is_signed(v->type, value->type)),
+				   value->span);
 		target->type = v->type;
 		return;
 	}
@@ -461,6 +503,7 @@ static void check_assign(struct check *k, struct stmt *s)
 	if (!target->var.var->is_fixed && !is_poisoned(target))
 		check_sign(k, target->type, value, &target->var.var->sign_told);
 	check_literal_fits(k, target->var.var, value);
+	target->var.var->own_cnt += expr_is_own(value);
 }
 
 static void check_let(struct check *k, struct stmt *s)
@@ -471,7 +514,8 @@ static void check_let(struct check *k, struct stmt *s)
 	if (s->let.type)
 		fixed = check_type_ref(k, s->let.type);
 	if (fixed && (fixed->kind == T_VOID || fixed->kind == T_NONE)) {
-		diag_error(k->c->diag, s->let.type->span, E_NO_VALUE, "a variable cannot be %s", type_str(check_arena(k), fixed));
+		diag_error(k->c->diag, s->let.type->span, E_NO_VALUE, "a variable cannot have the type %s",
+			   type_str(check_arena(k), fixed));
 		fixed = &type_error;
 	}
 	if (s->let.value)
@@ -480,7 +524,8 @@ static void check_let(struct check *k, struct stmt *s)
 		u32 line, col;
 
 		diag_locate(k->c->diag, old->decl, &line, &col);
-		diag_error(k->c->diag, s->let.name_span, E_REDECLARED, "Variable $%s was already declared", as_written(s->let.name));
+		diag_error(k->c->diag, s->let.name_span, E_REDECLARED, "Variable $%s was already declared",
+			   as_written(s->let.name));
 		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name", line, col);
 		return;
 	}
@@ -498,12 +543,13 @@ static void check_let(struct check *k, struct stmt *s)
 	if (s->let.value && !is_poisoned(s->let.value)) {
 		assign_var(k, s->let.var, s->let.value->type, s->let.value->span);
 		check_literal_fits(k, s->let.var, s->let.value);
+		s->let.var->own_cnt += expr_is_own(s->let.value);
 	} else if (s->let.value && k->is_last && !s->let.var->type) {
 		s->let.var->type = &type_error;
 	}
 }
 
-/* if comptime: the branch that is not taken is not looked at, and gone after the last round. */
+/* if comptime: the branch that is not taken is not checked, and removed after the last pass. */
 static void check_comptime_stmt(struct check *k, struct stmt *s)
 {
 	enum comptime_choice choice = check_comptime_cond(k, s->if_.cond);
@@ -526,7 +572,7 @@ static const struct type *check_range(struct check *k, struct stmt *s)
 	for (u32 i = 0; i < 2; i++) {
 		check_value(k, ends[i]);
 		if (!is_poisoned(ends[i]) && !type_is_integral(ends[i]->type))
-			check_fail(k, ends[i], E_TYPE_MISMATCH, "a range goes from an integer to an integer, this is %s",
+			check_fail(k, ends[i], E_TYPE_MISMATCH, "both ends of a range must be integers; this is %s",
 				   type_str(check_arena(k), ends[i]->type));
 		ok &= !is_poisoned(ends[i]);
 	}
@@ -552,9 +598,9 @@ static const struct type *check_entries(struct check *k, struct stmt *s)
 	e->type = m && m->val ? m->val : &type_s64;
 	if (!m || !m->key || !m->val)
 		return &type_error; /* not known yet; or never, which is said at the end */
-	if (type_is_agg(m->val) && m->val->kind != T_COUNT && m->val->kind != T_SUM && m->val->kind != T_MIN && m->val->kind != T_MAX &&
-	    m->val->kind != T_AVG) {
-		check_fail(k, e, E_AGGREGATION, "a loop cannot read the values of %s: %s", m->name, type_str(check_arena(k), m->val));
+	if (type_is_agg(m->val) && !type_is_number_agg(m->val)) {
+		check_fail(k, e, E_AGGREGATION, "a loop cannot read the values of %s, which are of type %s", m->name,
+			   type_str(check_arena(k), m->val));
 		diag_hint(k->c->diag, "print it: print(%s);", m->name);
 		return &type_error;
 	}
@@ -574,8 +620,10 @@ static void check_for(struct check *k, struct stmt *s)
 		u32 line, col;
 
 		diag_locate(k->c->diag, old->decl, &line, &col);
-		diag_error(k->c->diag, s->for_.name_span, E_REDECLARED, "Variable $%s was already declared", as_written(s->for_.name));
-		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name for the loop's", line, col);
+		diag_error(k->c->diag, s->for_.name_span, E_REDECLARED, "Variable $%s was already declared",
+			   as_written(s->for_.name));
+		diag_hint(k->c->diag, "the other one is at line %u, column %u; use another name for the loop variable", line,
+			  col);
 	}
 	k->loop = s;
 	k->loops++;
@@ -603,7 +651,7 @@ static void check_while(struct check *k, struct stmt *s)
 	k->loop = outer;
 }
 
-/* Expressions that unroll may make. The verifier walks each of them, which takes seconds when there are some ten thousand. */
+/* The most expressions that unroll may produce. The verifier walks each of them, which takes seconds for some ten thousand. */
 enum { UNROLLED_MAX = 2000 };
 
 static void check_unroll(struct check *k, struct stmt *s)
@@ -614,8 +662,9 @@ static void check_unroll(struct check *k, struct stmt *s)
 
 	check_value(k, n);
 	if (!is_poisoned(n) && !(type_is_integral(n->type) && check_eval(n, &s->loop.rounds)))
-		check_fail(k, n, E_ARG_TYPE, "unroll takes a number that is known now, not %s", type_str(check_arena(k), n->type));
-	else if (!is_poisoned(n) && (s->loop.rounds < 1 || s->loop.rounds > 100)) /* what is negative is large */
+		check_fail(k, n, E_ARG_TYPE, "unroll takes a number that is known when the script is compiled, not %s",
+			   type_str(check_arena(k), n->type));
+	else if (!is_poisoned(n) && (s->loop.rounds < 1 || s->loop.rounds > 100)) /* negative numbers are large here */
 		check_fail(k, n, E_ARG_TYPE, "unroll takes a number from 1 to 100");
 	before = k->size;
 	if (s->loop.is_loop)
@@ -627,7 +676,7 @@ static void check_unroll(struct check *k, struct stmt *s)
 	if (s->loop.is_loop || is_poisoned(n))
 		return;
 	size = (k->size - before) * s->loop.rounds;
-	/* Not in the last pass: which function variables are in must be known before it. */
+	/* Not in the last pass: the function that each variable belongs to must be known before it. */
 	if (size > UNROLLED_MAX && !k->is_last)
 		s->loop.is_loop = k->changed = true;
 	else
@@ -645,8 +694,8 @@ static void check_return(struct check *k, struct stmt *s)
 		const struct var *result = find_var(k, s->ret.into->var.name);
 
 		if (result && result->type && !type_join(check_arena(k), result->type, e->type)) {
-			check_fail(k, e, E_TYPE_MISMATCH, "the function returns %s, this is %s", type_str(check_arena(k), result->type),
-				   type_str(check_arena(k), e->type));
+			check_fail(k, e, E_TYPE_MISMATCH, "the function returns %s, but this is %s",
+				   type_str(check_arena(k), result->type), type_str(check_arena(k), e->type));
 			return;
 		}
 		check_var_assign(k, s->ret.into, e->type, e->span);
@@ -673,7 +722,8 @@ static void check_stmt(struct check *k, struct stmt *s)
 			diag_hint(k->c->diag, "write: @ = %s(…);", s->expr->call.name);
 		}
 		if (k->is_last && s->expr->type && s->expr->type->kind != T_NONE && s->expr->type->kind != T_ERROR &&
-		    s->expr->kind != E_INCDEC && s->expr->kind != E_BLOCK && !(s->expr->kind == E_CALL && s->expr->call.fn->flags & FN_EFFECT))
+		    s->expr->kind != E_INCDEC && s->expr->kind != E_BLOCK &&
+		    !(s->expr->kind == E_CALL && s->expr->call.fn->flags & FN_EFFECT))
 			diag_warn(k->c->diag, s->expr->span, W_UNUSED, "Return value discarded.");
 		return;
 	case S_DISCARD:
@@ -715,9 +765,11 @@ static void check_stmt(struct check *k, struct stmt *s)
 	case S_UNROLL:
 		check_unroll(k, s);
 		return;
-	case S_BREAK: case S_CONTINUE:
+	case S_BREAK:
+	case S_CONTINUE:
 		if (!k->loops)
-			diag_error(k->c->diag, s->span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop", s->kind == S_BREAK ? "break" : "continue");
+			diag_error(k->c->diag, s->span, E_NOT_ALLOWED_HERE, "'%s' outside of a loop",
+				   s->kind == S_BREAK ? "break" : "continue");
 		return;
 	case S_RETURN:
 		if (s->ret.expr)
@@ -762,7 +814,7 @@ static void check_unit(struct check *k, struct unit *u)
 {
 	k->unit = u;
 	vec_for(v, &u->vars)
-		(*v)->is_assigned = false, (*v)->assign_cnt = 0;
+		(*v)->is_assigned = false, (*v)->assign_cnt = (*v)->own_cnt = 0;
 	if (u->pred)
 		check_cond(k, u->pred);
 	check_block(k, u->body);
@@ -796,7 +848,7 @@ static void check_map_decls(struct compile *c)
 			if (is_agg)
 				diag_hint(c->diag, "an aggregation needs percpuhash or percpulruhash");
 			else
-				diag_hint(c->diag, "the percpu kinds are for aggregations; take %s", d->kind + strlen("percpu"));
+				diag_hint(c->diag, "the percpu kinds are for aggregations; use %s", d->kind + strlen("percpu"));
 		}
 	}
 }
@@ -814,17 +866,12 @@ static void check_maps(struct compile *c)
 			diag_error(c->diag, m->first_use, E_UNDEFINED_VARIABLE, "Undefined map: %s", m->name);
 			compile_hint_undefined(c);
 		} else if (m->has_key && !m->key && !c->diag->error_cnt) {
-			diag_error(c->diag, m->first_use, E_KEY_MISMATCH, "the key of %s is never given", m->name);
+			diag_error(c->diag, m->first_use, E_KEY_MISMATCH,
+				   "the type of the key of %s is unknown: no statement uses a key with it", m->name);
 		} else {
 			m->val = type_settle(m->val);
 		}
 	}
-}
-
-static void must_be_right(struct expr *e, void *arg)
-{
-	if (is_poisoned(e))
-		BUG("an expression is wrong, but nothing was said about it");
 }
 
 struct missing_params {
@@ -840,7 +887,8 @@ static void warn_missing_param(struct expr *e, void *arg)
 	if (e->kind != E_PARAM || e->param.index <= m->c->param_cnt || m->told & bit)
 		return;
 	m->told |= bit;
-	diag_warn(m->c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string", e->param.index);
+	diag_warn(m->c->diag, e->span, W_MISSING_PARAM, "positional parameter $%u was not given: it is 0, or an empty string",
+		  e->param.index);
 }
 
 bool lang_is_partial(const struct compile *c)
@@ -895,7 +943,7 @@ void lang_print_opts(const struct compile *c, struct sbuf *out)
 	}
 }
 
-/* Options behind `--` that no getopt() asks for. */
+/* Options after `--` that no getopt() reads. */
 static void check_named(struct compile *c)
 {
 	struct sbuf bad = {}, known = {};
@@ -910,7 +958,7 @@ static void check_named(struct compile *c)
 		if (known.len)
 			diag_hint(c->diag, "expected program options: %s", sbuf_str(&known));
 		else
-			diag_hint(c->diag, "the script has no options: no getopt()");
+			diag_hint(c->diag, "the script declares no options (it does not call getopt())");
 	}
 	sbuf_release(&bad);
 	sbuf_release(&known);
@@ -943,10 +991,11 @@ static void settle_tuples(struct compile *c)
 bool lang_check(struct compile *c)
 {
 	bool is_stable;
-	struct check k = { .c = c, .max_strlen = c->config.max_strlen };
+	struct check k = { .c = c, .visible_by_name.arena = c->arena, .max_strlen = c->config.max_strlen };
 	struct missing_params missing = { .c = c };
 	u32 before = c->diag->error_cnt;
 
+	c->map_by_name.arena = c->arena;
 	/* Before the first round, which puts values in the place of parameters; on the probes, of which units may be copies. */
 	vec_for(p, &c->script->probes) {
 		if ((*p)->pred)
@@ -954,16 +1003,19 @@ bool lang_check(struct compile *c)
 		block_walk((*p)->body, warn_missing_param, &missing);
 	}
 	c->diag->muted = true;
-	/* First what follows from assignments, wherever they stand; then what has none that says more. */
+	/* First the types that follow from assignments, in any order; then those of variables and maps without one. */
 	is_stable = check_rounds(&k);
 	k.guesses = true;
-	/* Tuples get their final layout before expressions take their types from them; and what is made of their parts may grow by that. */
+	/* Tuples get their final layout before expressions take their types from them; types that are built from their elements
+	 * may grow by that. */
 	is_stable &= check_rounds(&k);
 	settle_tuples(c);
 	is_stable &= check_rounds(&k);
 	c->diag->muted = false;
 	if (!is_stable)
-		diag_error_nowhere(c->diag, E_TOO_BIG, "the types of this script depend on each other in too many ways");
+		diag_error_nowhere(
+			c->diag, E_TOO_BIG,
+			"the types of this script cannot be resolved: too many variables and maps are assigned to each other");
 	k.is_last = true;
 	vec_for(u, &c->units)
 		check_unit(&k, *u);
@@ -971,19 +1023,11 @@ bool lang_check(struct compile *c)
 		vec_for(v, &(*u)->vars)
 			if ((*v)->type)
 				(*v)->type = type_settle_deep(c->arena, (*v)->type);
-	/* Types that depend on arguments which nobody knows are incomplete. */
+	/* Types that depend on unknown arguments are incomplete. */
 	if (!lang_is_partial(c))
 		check_maps(c);
 	check_map_decls(c);
 	if (!lang_wants_help(c))
 		check_named(c);
-	/* What is wrong must have been told: nothing wrong gets past here in silence. */
-	if (c->diag->error_cnt == before && !lang_is_partial(c)) {
-		vec_for(u, &c->units) {
-			if ((*u)->pred)
-				expr_walk((*u)->pred, must_be_right, NULL);
-			block_walk((*u)->body, must_be_right, NULL);
-		}
-	}
 	return c->diag->error_cnt == before;
 }

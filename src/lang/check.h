@@ -1,34 +1,37 @@
-/* Inside of the checker; the check() hooks of functions use it too.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Internals of the checker; the check() hooks of functions use them too.
  *
- * Types of variables and maps are the join of all that is assigned to them, so the checker walks every unit again until no type changes
- * (messages are muted), and then once more to report. Each expression ends up with a type; one that is wrong gets type_error, which
- * silences everything that depends on it.
+ * The type of a variable or map is the join of the types of all values assigned to it. So the checker walks every unit again
+ * until no type changes (messages are muted), and then once more to report. Each expression ends up with a type; one that is
+ * wrong gets type_error, which silences everything that depends on it.
  */
 #pragma once
 
-#include "fn/fn.h"
+#include "lang/fn.h"
 #include "lang/compile.h"
 
-/* A variable that is in scope. Those whose names have the same hash are a list, the innermost first. */
+/* A variable that is in scope. */
 struct visible {
 	struct var *v;
-	u32 next; /* 1 + its index; 0: none */
+	u32 hash;  /* of its name */
+	u32 outer; /* 1 + the index of the variable of the same name that it hides; 0: none */
 };
 
 struct check {
 	struct compile *c;
 	struct unit *unit;
 	vec(struct visible) visible; /* a scope is all behind those that were there when it began */
-	u32 visible_first[NAME_LISTS]; /* 1 + index; 0: none */
-	bool changed;    /* a type grew in this pass */
-	bool is_last;    /* messages are shown */
-	u32 dead;        /* inside of so many branches whose condition is known to be false */
+	struct htab visible_by_name; /* 1 + index of the innermost one of a name */
+	bool changed;                /* a type grew in this pass */
+	bool is_last;                /* messages are shown */
+	u32 dead;                    /* number of enclosing branches whose condition is known to be false */
 	u32 max_strlen;
-	u32 loops;       /* inside of so many loops */
-	bool guesses;     /* what nothing was assigned to yet is an integer; before that, nothing is said about what depends on it */
-	bool saw_unknown; /* the value of a map was asked for that nothing was assigned to yet */
+	u32 loops;    /* number of enclosing loops */
+	bool guesses; /* variables and maps without an assignment count as integers; before that, nothing that depends on them is
+			 reported */
+	bool saw_unknown;        /* a map was read that has no assignment yet */
 	const struct stmt *loop; /* the innermost one whose body becomes a function of its own: for, while, a long unroll */
-	u64 size;        /* of the code so far: expressions, those of an unrolled body once for each round */
+	u64 size;                /* of the code so far, in expressions; those of an unrolled body count once for each iteration */
 };
 
 #define check_arena(k) ((k)->c->arena)
@@ -45,7 +48,7 @@ void check_sizeof(struct check *k, struct expr *e);
 void check_offsetof(struct check *k, struct expr *e);
 void check_typeinfo(struct check *k, struct expr *e);
 void check_comptime(struct check *k, struct expr *e);
-/* The value of a checked expression, if it is known now. */
+/* The value of a checked expression, if it is a constant. */
 bool check_eval(const struct expr *e, u64 *v);
 /* Which branch of an `if comptime` exists. Unknown: an error was reported, or more rounds are needed. */
 enum comptime_choice { COMPTIME_UNKNOWN, COMPTIME_YES, COMPTIME_NO };
@@ -76,21 +79,22 @@ const struct type *check_type_ref(struct check *k, const struct type_ref *ref);
 
 /* The type that holds values of both, or NULL. */
 const struct type *type_join(struct arena *a, const struct type *x, const struct type *y);
-/* A literal's flexible type settled: what a variable or key made from it has. */
+/* The final type for a literal's flexible one: the type of a variable or key made from it. */
 const struct type *type_settle(const struct type *t);
 /* The same for each element of a tuple. */
 const struct type *type_settle_deep(struct arena *a, const struct type *t);
 
-/* Warns if the value of e is joined to a type that does not hold all of its kind: uint64 in int64. Once, if is_told is not NULL. */
+/* Warns if e is joined to a type that cannot represent all values of its own: uint64 in int64. Once, if is_told is not NULL. */
 void check_sign(struct check *k, const struct type *whole, const struct expr *e, bool *is_told);
 
-/* The address space of what e is part of: that of the pointer by which it was reached. */
+/* The address space of the object that e is part of: that of the pointer through which it is read. */
 enum addr_space check_space_of(const struct expr *e);
 
-/* The type of a checked expression, as sizeof and its like see it: a literal has its own size, a variable or map that holds nothing but
- * literals is 64 bits wide. */
+/* The type of a checked expression, as sizeof and its like see it: a literal has its own size, a variable or map that holds
+ * nothing but literals is 64 bits wide. */
 const struct type *type_in_question(struct check *k, const struct expr *e);
-/* The type of an expression that is not executed, for typeof, sizeof and their like; of a map with keys that is that of its key. */
+/* The type of an expression that is not executed, for typeof, sizeof and their like; of a map with keys that is that of its key.
+ */
 const struct type *check_type_of(struct check *k, struct expr *e);
 
 /* Reports and poisons. */

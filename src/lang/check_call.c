@@ -1,21 +1,41 @@
-/* Calls: the name is looked up in the function table, the arguments are held against the row's signature. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Calls: the name is looked up in the function table, and the arguments are checked against the row's signature. */
 #include "lang/check.h"
 #include "lang/cdecl.h"
 
 #include <ctype.h>
 
-#include "probe/provider.h"
+#include "lang/provider.h"
 
-enum param_kind { P_INT = 1, P_PTR = 2, P_STR = 4, P_LIT = 8, P_STRLIT = 16, P_MAP = 32, P_ANY = 64, P_WORD = 128, P_VAR = 256, P_TYPE = 1 << 12, P_PATH = 1 << 13 };
+enum param_kind {
+	P_INT = 1,
+	P_PTR = 2,
+	P_STR = 4,
+	P_LIT = 8,
+	P_STRLIT = 16,
+	P_MAP = 32,
+	P_ANY = 64,
+	P_WORD = 128,
+	P_VAR = 256,
+	P_TYPE = 1 << 12,
+	P_PATH = 1 << 13
+};
 
 static const struct {
 	const char *word, *name; /* as in signatures, as in messages */
 	enum param_kind kind;
 } param_kinds[] = {
-	{ "int", "integer", P_INT }, { "ptr", "pointer", P_PTR }, { "str", "string", P_STR }, { "lit", "integer literal", P_LIT },
-	{ "strlit", "string literal", P_STRLIT }, { "map", "map", P_MAP }, { "any", "value", P_ANY },
-	{ "word", "name", P_WORD }, { "var", "variable", P_VAR },
-	{ "type", "type (typeof)", P_TYPE }, { "path", "member", P_PATH },
+	{ "int", "integer", P_INT },
+	{ "ptr", "pointer", P_PTR },
+	{ "str", "string", P_STR },
+	{ "lit", "integer literal", P_LIT },
+	{ "strlit", "string literal", P_STRLIT },
+	{ "map", "map", P_MAP },
+	{ "any", "value", P_ANY },
+	{ "word", "name", P_WORD },
+	{ "var", "variable", P_VAR },
+	{ "type", "type (typeof)", P_TYPE },
+	{ "path", "member", P_PATH },
 };
 
 struct param {
@@ -150,7 +170,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 	struct sbuf want = {};
 	u32 tried = k->c->diag->error_cnt;
 
-	a->type = NULL; /* what an earlier round found wrong with it may be right by now */
+	a->type = NULL; /* an error of an earlier pass may be gone by now */
 	/* A map parameter means the map itself: its value is not read. */
 	if ((kinds & P_MAP) && a->kind == E_MAP && !(a->map.key && (kinds & P_ANY))) {
 		a->map.is_ref = true;
@@ -159,7 +179,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 		} else {
 			struct map *m = compile_map(k->c, a->map.name);
 
-			/* Nothing is known of its key yet: whatever the rest of the script says. */
+			/* Its key is not known yet: the rest of the script decides. */
 			if (m && m->key_known)
 				check_map(k, a, m->has_key);
 			a->map.map = m;
@@ -168,7 +188,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 			a->type = a->map.map && a->map.map->val ? a->map.map->val : &type_s64;
 		return k->c->diag->error_cnt == tried && a->type->kind != T_ERROR;
 	}
-	/* print(@m[k]): what cannot be read in an expression is meant as it is. */
+	/* print(@m[k]): a value that cannot be read in an expression is passed as it is. */
 	if ((kinds & P_MAP) && a->kind == E_MAP && compile_map(k->c, a->map.name)) {
 		const struct type *val = compile_map(k->c, a->map.name)->val;
 
@@ -180,7 +200,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 			return !is_poisoned(a);
 		}
 	}
-	/* A variable that receives something need not be there yet. */
+	/* A variable that receives a value need not exist yet. */
 	if ((kinds & P_VAR) && a->kind == E_VAR) {
 		a->type = &type_none;
 		return true;
@@ -189,7 +209,9 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 		a->type = &type_none;
 		if ((kinds & P_TYPE) ? a->kind == E_TYPEOF : is_path(a))
 			return true;
-		check_fail(k, a, E_ARG_TYPE, (kinds & P_TYPE) ? "%s() expects a type here" : "%s() expects the name of a member here", call->call.name);
+		check_fail(k, a, E_ARG_TYPE,
+			   (kinds & P_TYPE) ? "%s() expects a type here" : "%s() expects the name of a member here",
+			   call->call.name);
 		if (kinds & P_TYPE)
 			diag_hint(k->c->diag, "write typeof(struct name)");
 		return false;
@@ -216,7 +238,7 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 	if (is_poisoned(a))
 		return false;
 	if (a->type->kind == T_NONE) {
-		check_fail(k, a, E_NO_VALUE, "this has no value");
+		check_fail(k, a, E_NO_VALUE, "this expression has no value");
 		return false;
 	}
 	if (type_is_agg(a->type) && a->kind == E_CALL) {
@@ -228,8 +250,8 @@ static bool check_arg(struct check *k, struct expr *call, u32 n, u32 kinds, bool
 		return true;
 	describe_kinds(kinds, &want);
 	if ((kinds & (P_LIT | P_STRLIT)) && !(kinds & ~(P_LIT | P_STRLIT))) {
-		check_fail(k, a, E_ARG_TYPE, "%s() expects %s %s (%s provided)", call->call.name, *sbuf_str(&want) == 'i' ? "an" : "a",
-			   sbuf_str(&want), type_str(check_arena(k), a->type));
+		check_fail(k, a, E_ARG_TYPE, "%s() expects %s %s (%s provided)", call->call.name,
+			   *sbuf_str(&want) == 'i' ? "an" : "a", sbuf_str(&want), type_str(check_arena(k), a->type));
 		if (kinds & P_STRLIT)
 			diag_hint(k->c->diag, "the text must be in the script itself, in quotes");
 	} else {
@@ -244,15 +266,16 @@ static const struct {
 	const char *word;
 	const struct type *type;
 } results[] = {
-	{ "none", &type_none }, { "bool", &type_bool }, { "int64", &type_s64 }, { "uint64", &type_u64 }, { "uint32", &type_u32 },
-	{ "int32", &type_s32 }, { "uint8", &type_u8 }, { "username", &type_username }, { "string[16]", &type_comm },
+	{ "none", &type_none },  { "bool", &type_bool }, { "int64", &type_s64 }, { "uint64", &type_u64 },
+	{ "uint32", &type_u32 }, { "int32", &type_s32 }, { "uint8", &type_u8 },  { "string[16]", &type_comm },
 };
 
 /* An enumerator of the probed program's, the script's or the kernel's types, or a constant of a header, used as a plain word. */
 static bool try_constant(struct check *k, struct expr *e)
 {
 	const struct provider *p = k->unit->provider;
-	struct type_source *src = compile_types(k->c), *own = p->types && !k->unit->is_assumed && !e->call.has_parens ? p->types(k->c, k->unit) : NULL;
+	struct type_source *src = compile_types(k->c),
+			   *own = p->types && !k->unit->is_assumed && !e->call.has_parens ? p->types(k->c, k->unit) : NULL;
 	const struct type *t = NULL;
 	s64 v;
 
@@ -279,7 +302,7 @@ static bool try_constant(struct check *k, struct expr *e)
 	return true;
 }
 
-/* Names of other versions of the language that are not there, and what to use. */
+/* Names of other versions of the language that are not supported, and what to use instead. */
 static const struct {
 	const char *name, *hint;
 } absent_names[] = {
@@ -325,7 +348,8 @@ static void unknown_name(struct check *k, struct expr *e)
 	else if (e->call.has_parens)
 		diag_hint(k->c->diag, "sonde --print-doc functions shows all of them");
 	else if (is_in_capitals(e->call.name))
-		diag_hint(k->c->diag, "a constant of C? Include the header that defines it, or give it a value by #define %s …", e->call.name);
+		diag_hint(k->c->diag, "if it is a C constant, include the header that defines it, or add #define %s …",
+			  e->call.name);
 	else
 		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
 }
@@ -355,7 +379,7 @@ void check_call(struct check *k, struct expr *e)
 	}
 	if ((fn->flags & FN_UNSAFE) && !k->c->target->allow_unsafe) {
 		check_fail(k, e, E_UNSAFE, "%s() is an unsafe function being used in safe mode", fn->name);
-		diag_hint(k->c->diag, "it changes the system or what it traces: start with --unsafe if that is what you want");
+		diag_hint(k->c->diag, "it changes the system or the traced program; --unsafe allows that");
 		return;
 	}
 	sig = parse_signature(fn);
@@ -363,8 +387,8 @@ void check_call(struct check *k, struct expr *e)
 		for (u32 i = 0; i < e->call.arg_cnt; i++)
 			check_expr(k, e->call.args[i]);
 		if (e->call.arg_cnt < sig.required && (sig.cnt > sig.required || sig.is_open))
-			check_fail(k, e, E_ARG_COUNT, "%s() requires at least %u argument%s (%u provided)", fn->name, sig.required,
-				   sig.required == 1 ? "" : "s", e->call.arg_cnt);
+			check_fail(k, e, E_ARG_COUNT, "%s() requires at least %u argument%s (%u provided)", fn->name,
+				   sig.required, sig.required == 1 ? "" : "s", e->call.arg_cnt);
 		else if (sig.cnt > sig.required)
 			check_fail(k, e, E_ARG_COUNT, "%s() takes up to %u argument%s (%u provided)", fn->name, sig.cnt,
 				   sig.cnt == 1 ? "" : "s", e->call.arg_cnt);
@@ -390,6 +414,8 @@ void check_call(struct check *k, struct expr *e)
 		for (u32 i = 0; i < ARRAY_CNT(results); i++)
 			if (str_eq(results[i].word, sig.result))
 				e->type = results[i].type;
+		if (!e->type && opaque_find(sig.result))
+			e->type = opaque_find(sig.result)->type;
 		if (!e->type)
 			BUG("signature of %s: unknown result '%s'", fn->name, sig.result);
 	}

@@ -1,7 +1,9 @@
-/* What is known when the script is compiled: sizeof, offsetof and typeinfo, `comptime`, and `if comptime`.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Compile-time values: sizeof, offsetof and typeinfo, `comptime`, and `if comptime`.
  *
- * Types grow from round to round, so an answer about a type may change: each keeps the question (expr.unfolded), which check_expr() asks
- * again in the next round. What is computed from such an answer keeps its own question for the same reason. */
+ * Types grow from pass to pass, so such a value may change. Each constant keeps the expression that it was folded from
+ * (expr.unfolded), and check_expr() evaluates that again in the next pass. A constant that is computed from such a constant keeps
+ * its own expression, too. */
 #include "lang/check.h"
 
 /* e becomes a constant that is of type t. */
@@ -42,7 +44,7 @@ void check_sizeof(struct check *k, struct expr *e)
 	if (t->kind == T_ERROR) {
 		e->type = &type_error;
 	} else if (t->kind == T_NONE || t->kind == T_VOID) {
-		check_fail(k, e, E_NO_VALUE, "%s has no size", t->kind == T_VOID ? "void" : "what has no value");
+		check_fail(k, e, E_NO_VALUE, "%s has no size", t->kind == T_VOID ? "void" : "an expression without a value");
 	} else {
 		become_const(e, t->size, &type_u64);
 		e->unfolded = question;
@@ -65,13 +67,14 @@ void check_offsetof(struct check *k, struct expr *e)
 		const struct member *m;
 
 		if (t->kind != T_STRUCT && !type_is_record(t)) {
-			check_fail(k, e, E_BAD_OPERAND, "offsetof needs a struct, a union or a record; %s%s%s is %s", i ? "'" : "this",
-				   i ? e->of.path[i - 1] : "", i ? "'" : "", type_str(check_arena(k), t));
+			check_fail(k, e, E_BAD_OPERAND, "offsetof needs a struct, a union or a record; %s%s%s is %s",
+				   i ? "'" : "this", i ? e->of.path[i - 1] : "", i ? "'" : "", type_str(check_arena(k), t));
 			return;
 		}
 		m = type_member(t, e->of.path[i], &off);
 		if (!m) {
-			check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", type_str(check_arena(k), t), e->of.path[i]);
+			check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", type_str(check_arena(k), t),
+				   e->of.path[i]);
 			check_suggest_field(k, t, e->of.path[i]);
 			return;
 		}
@@ -89,19 +92,34 @@ void check_offsetof(struct check *k, struct expr *e)
 static const char *base_word(const struct type *t)
 {
 	switch (t->kind) {
-	case T_INT: return "int";
-	case T_BOOL: return "bool";
-	case T_ENUM: return "enum";
-	case T_POINTER: return "pointer";
-	case T_STRING: return "string";
-	case T_BUFFER: return "buffer";
-	case T_ARRAY: return "array";
-	case T_STRUCT: return t->is_union ? "union" : "struct";
-	case T_TUPLE: return type_is_record(t) ? "record" : "tuple";
-	case T_KSTACK: return "kstack";
-	case T_USTACK: return "ustack";
-	case T_ERROR: case T_NONE: case T_VOID: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_INET: case T_MAC: case T_USERNAME:
-	case T_CGROUP_PATH: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES:
+	case T_INT:
+		return "int";
+	case T_BOOL:
+		return "bool";
+	case T_ENUM:
+		return "enum";
+	case T_POINTER:
+		return "pointer";
+	case T_STRING:
+		return "string";
+	case T_BUFFER:
+		return "buffer";
+	case T_ARRAY:
+		return "array";
+	case T_STRUCT:
+		return t->is_union ? "union" : "struct";
+	case T_TUPLE:
+		return type_is_record(t) ? "record" : "tuple";
+	case T_KSTACK:
+		return "kstack";
+	case T_USTACK:
+		return "ustack";
+	case T_ERROR:
+	case T_NONE:
+	case T_VOID:
+	case T_SITE:
+	case T_OPAQUE:
+	case T_AGG:
 	case T_KIND_CNT:
 		break;
 	}
@@ -148,7 +166,7 @@ void check_typeinfo(struct check *k, struct expr *e)
 
 /* ---- computing ---- */
 
-/* Cut to the type's size, as a cast does. */
+/* Truncated to the type's size, as by a cast. */
 static u64 cut(u64 v, const struct type *t)
 {
 	u32 shift = 64 - 8 * t->size;
@@ -158,13 +176,16 @@ static u64 cut(u64 v, const struct type *t)
 	return t->size == 8 ? v : t->is_signed ? (u64)((s64)(v << shift) >> shift) : v << shift >> shift;
 }
 
-/* The literal that e comes down to, or NULL: part of a record or tuple that stands there, the branch of a known condition. */
+/* The literal that e evaluates to, or NULL: an element of a literal record or tuple, the branch of a known condition. */
 static const struct expr *literal_of(const struct expr *e)
 {
 	u64 v;
 
 	switch (e->kind) {
-	case E_INT: case E_BOOL: case E_CONST: case E_STR:
+	case E_INT:
+	case E_BOOL:
+	case E_CONST:
+	case E_STR:
 		return e;
 	case E_FIELD: {
 		const struct expr *base = literal_of(e->field.base);
@@ -182,13 +203,26 @@ static const struct expr *literal_of(const struct expr *e)
 				return NULL;
 		return e;
 	case E_TERNARY:
-		return check_eval(e->ternary.cond, &v) ? literal_of(!v ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond) : NULL;
+		return check_eval(e->ternary.cond, &v) ? literal_of(!v                     ? e->ternary.no :
+									    e->ternary.yes ? e->ternary.yes :
+											     e->ternary.cond) :
+							 NULL;
 	case E_BLOCK:
 		return e->block.body->cnt || !e->block.value ? NULL : literal_of(e->block.value);
 	case E_UNARY:
 		return e->unary.op == UN_COMPTIME ? literal_of(e->unary.a) : NULL;
-	case E_PARAM: case E_CALL: case E_VAR: case E_MAP: case E_BINARY: case E_CAST: case E_INDEX: case E_INCDEC: case E_SIZEOF: case E_OFFSETOF:
-	case E_TYPEINFO: case E_TYPEOF:
+	case E_PARAM:
+	case E_CALL:
+	case E_VAR:
+	case E_MAP:
+	case E_BINARY:
+	case E_CAST:
+	case E_INDEX:
+	case E_INCDEC:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		break;
 	}
 	return NULL;
@@ -252,15 +286,28 @@ bool check_eval(const struct expr *e, u64 *v)
 		if (!check_eval(e->unary.a, &x))
 			return false;
 		switch (e->unary.op) {
-		case UN_NEG: *v = -x; return true;
-		case UN_NOT: *v = !x; return true;
-		case UN_BITNOT: *v = ~x; return true;
-		case UN_DEREF: case UN_ADDR: case UN_COMPTIME: break;
+		case UN_NEG:
+			*v = -x;
+			return true;
+		case UN_NOT:
+			*v = !x;
+			return true;
+		case UN_BITNOT:
+			*v = ~x;
+			return true;
+		case UN_DEREF:
+		case UN_ADDR:
+		case UN_COMPTIME:
+			break;
 		}
 		return false;
 	}
 	if (e->kind == E_TERNARY)
-		return check_eval(e->ternary.cond, &x) && check_eval(!x ? e->ternary.no : e->ternary.yes ? e->ternary.yes : e->ternary.cond, v);
+		return check_eval(e->ternary.cond, &x) &&
+			check_eval(!x                     ? e->ternary.no :
+					   e->ternary.yes ? e->ternary.yes :
+							    e->ternary.cond,
+				   v);
 	lit = literal_of(e);
 	if (!lit || !expr_is_int(lit))
 		return false;
@@ -270,8 +317,8 @@ bool check_eval(const struct expr *e, u64 *v)
 
 static void not_constant(struct check *k, struct expr *e)
 {
-	check_fail(k, e, E_NOT_CONSTANT, "this is not known when the script is compiled");
-	diag_hint(k->c->diag, "'comptime' takes literals, sizeof and its like, and what is computed from them");
+	check_fail(k, e, E_NOT_CONSTANT, "the value of this expression is not known when the script is compiled");
+	diag_hint(k->c->diag, "'comptime' takes literals, sizeof, offsetof, typeinfo, and expressions of these");
 }
 
 /* comptime e: becomes the constant. */
@@ -320,7 +367,7 @@ enum comptime_choice check_comptime_cond(struct check *k, struct expr *cond)
 	return choice;
 }
 
-/* if comptime as an expression: what it is not is not looked at, and gone after the last round. */
+/* if comptime as an expression: the branch that is not taken is not checked, and removed after the last pass. */
 void check_comptime_if(struct check *k, struct expr *e)
 {
 	enum comptime_choice choice = check_comptime_cond(k, e->ternary.cond);

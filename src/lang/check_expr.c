@@ -1,8 +1,9 @@
-/* Types of expressions (reference 2.8 to 2.10), and folding of constants on the way. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Types of expressions (reference 2.8 to 2.10), and constant folding. */
 #include "lang/check.h"
 
 #include "lang/lex.h"
-#include "probe/provider.h"
+#include "lang/provider.h"
 
 void check_var_read(struct check *k, struct expr *e); /* check.c */
 
@@ -43,7 +44,7 @@ void check_value(struct check *k, struct expr *e)
 	if (is_poisoned(e))
 		return;
 	if (e->type->kind == T_NONE || e->type->kind == T_VOID) {
-		check_fail(k, e, E_NO_VALUE, "this has no value");
+		check_fail(k, e, E_NO_VALUE, "this expression has no value");
 	} else if (type_is_agg(e->type) && e->kind == E_CALL) {
 		check_fail(k, e, E_AGGREGATION, "%s() should be assigned directly to a map", e->call.name);
 		diag_hint(k->c->diag, "write: @ = %s(…);", e->call.name);
@@ -65,7 +66,8 @@ void check_cond(struct check *k, struct expr *e)
 		e->unfolded = question;
 		return;
 	}
-	check_fail(k, e, E_TYPE_MISMATCH, "a condition must be an integer, a bool or a pointer, not %s", type_str(check_arena(k), e->type));
+	check_fail(k, e, E_TYPE_MISMATCH, "a condition must be an integer, a bool or a pointer, not %s",
+		   type_str(check_arena(k), e->type));
 	if (is_string)
 		diag_hint(k->c->diag, "compare it: … == \"text\"");
 }
@@ -102,25 +104,44 @@ static void check_param(struct check *k, struct expr *e)
 u64 fold_binary(enum binary_op op, u64 a, u64 b, bool is_signed)
 {
 	switch (op) {
-	case BIN_ADD: return a + b;
-	case BIN_SUB: return a - b;
-	case BIN_MUL: return a * b;
-	case BIN_DIV: return b ? a / b : 1;
-	case BIN_MOD: return b ? a % b : 1;
-	case BIN_AND: return a & b;
-	case BIN_OR: return a | b;
-	case BIN_XOR: return a ^ b;
-	case BIN_SHL: return a << (b & 63); /* as the machine does it */
-	case BIN_SHR: return a >> (b & 63);
-	case BIN_EQ: return a == b;
-	case BIN_NE: return a != b;
-	case BIN_LT: return is_signed ? (s64)a < (s64)b : a < b;
-	case BIN_LE: return is_signed ? (s64)a <= (s64)b : a <= b;
-	case BIN_GT: return is_signed ? (s64)a > (s64)b : a > b;
-	case BIN_GE: return is_signed ? (s64)a >= (s64)b : a >= b;
-	case BIN_LAND: return a && b;
-	case BIN_LOR: return a || b;
-	case BIN_CNT: break;
+	case BIN_ADD:
+		return a + b;
+	case BIN_SUB:
+		return a - b;
+	case BIN_MUL:
+		return a * b;
+	case BIN_DIV:
+		return b ? a / b : 1;
+	case BIN_MOD:
+		return b ? a % b : 1;
+	case BIN_AND:
+		return a & b;
+	case BIN_OR:
+		return a | b;
+	case BIN_XOR:
+		return a ^ b;
+	case BIN_SHL:
+		return a << (b & 63); /* as the machine does it */
+	case BIN_SHR:
+		return a >> (b & 63);
+	case BIN_EQ:
+		return a == b;
+	case BIN_NE:
+		return a != b;
+	case BIN_LT:
+		return is_signed ? (s64)a < (s64)b : a < b;
+	case BIN_LE:
+		return is_signed ? (s64)a <= (s64)b : a <= b;
+	case BIN_GT:
+		return is_signed ? (s64)a > (s64)b : a > b;
+	case BIN_GE:
+		return is_signed ? (s64)a >= (s64)b : a >= b;
+	case BIN_LAND:
+		return a && b;
+	case BIN_LOR:
+		return a || b;
+	case BIN_CNT:
+		break;
 	}
 	return 0;
 }
@@ -132,18 +153,33 @@ static bool fold_exactly(enum binary_op op, const struct expr *a, const struct e
 	__int128 y = b->num.negative ? (__int128)(s64)b->num.value : (__int128)b->num.value, r = 0;
 
 	switch (op) {
-	case BIN_ADD: r = x + y; break;
-	case BIN_SUB: r = x - y; break;
+	case BIN_ADD:
+		r = x + y;
+		break;
+	case BIN_SUB:
+		r = x - y;
+		break;
 	case BIN_MUL: /* two numbers of 64 bits fit 128, but for the sign */
 		if (__builtin_mul_overflow(x, y, &r))
 			return false;
 		break;
-	case BIN_DIV: r = x / y; break;
-	case BIN_MOD: r = x % y; break;
-	case BIN_AND: r = x & y; break;
-	case BIN_OR: r = x | y; break;
-	case BIN_XOR: r = x ^ y; break;
-	case BIN_SHL: case BIN_SHR:
+	case BIN_DIV:
+		r = x / y;
+		break;
+	case BIN_MOD:
+		r = x % y;
+		break;
+	case BIN_AND:
+		r = x & y;
+		break;
+	case BIN_OR:
+		r = x | y;
+		break;
+	case BIN_XOR:
+		r = x ^ y;
+		break;
+	case BIN_SHL:
+	case BIN_SHR:
 		if (y < 0 || y > 63)
 			return false;
 		if (op == BIN_SHR)
@@ -151,7 +187,15 @@ static bool fold_exactly(enum binary_op op, const struct expr *a, const struct e
 		else
 			r = x < 0 ? (__int128)(s64)(a->num.value << y) : (__int128)(a->num.value << y);
 		break;
-	case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+	case BIN_EQ:
+	case BIN_NE:
+	case BIN_LT:
+	case BIN_LE:
+	case BIN_GT:
+	case BIN_GE:
+	case BIN_LAND:
+	case BIN_LOR:
+	case BIN_CNT:
 		return false;
 	}
 	if (r < INT64_MIN || r > UINT64_MAX)
@@ -169,8 +213,9 @@ static void become_bool(struct expr *e, bool v)
 	e->num.value = v;
 }
 
-/* What is computed from a provisional constant is provisional, too. */
-static void fold(struct check *k, struct expr *e, const struct expr *a, const struct expr *b, u64 value, bool negative, bool is_bool)
+/* A value computed from a provisional constant is provisional, too. */
+static void fold(struct check *k, struct expr *e, const struct expr *a, const struct expr *b, u64 value, bool negative,
+		 bool is_bool)
 {
 	struct expr *question = a->unfolded || (b && b->unfolded) ? check_keep(k, e) : NULL;
 
@@ -240,10 +285,11 @@ static void check_int_binary(struct check *k, struct expr *e)
 		e->type = &type_bool;
 		return;
 	}
-	if ((op == BIN_DIV || op == BIN_MOD) && k->is_last && is_signed && !type_equal(type_settle(a->type), type_settle(b->type)) &&
-	    !(b->type->is_flexible && a->type->is_flexible))
+	if ((op == BIN_DIV || op == BIN_MOD) && k->is_last && is_signed &&
+	    !type_equal(type_settle(a->type), type_settle(b->type)) && !(b->type->is_flexible && a->type->is_flexible))
 		diag_warn(k->c->diag, e->span, W_SIGN,
-			  "signed operands for '%s' can lead to undefined behavior (cast to unsigned to silence warning)", binary_op_text[op]);
+			  "signed operands for '%s' can lead to undefined behavior (cast to unsigned to silence warning)",
+			  binary_op_text[op]);
 	e->type = type_int(8, op == BIN_SUB || is_signed);
 }
 
@@ -252,7 +298,7 @@ static bool is_known_space(enum addr_space as)
 	return as == AS_KERNEL || as == AS_USER;
 }
 
-/* Two pointers are compared. That is possible whatever they point to, but rarely meant. */
+/* A comparison of two pointers. It is possible for any types, but rarely intended. */
 static void check_pointers_meet(struct check *k, struct expr *e)
 {
 	const struct type *a = e->binary.a->type, *b = e->binary.b->type;
@@ -260,10 +306,10 @@ static void check_pointers_meet(struct check *k, struct expr *e)
 	if (!k->is_last)
 		return;
 	if (!type_equal(a->elem, b->elem) && a->elem->kind != T_VOID && b->elem->kind != T_VOID)
-		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of pointers to different types: %s and %s", type_str(check_arena(k), a),
-			  type_str(check_arena(k), b));
+		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of pointers to different types: %s and %s",
+			  type_str(check_arena(k), a), type_str(check_arena(k), b));
 	else if (is_known_space(a->as) && is_known_space(b->as) && a->as != b->as)
-		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of a pointer into the kernel with one into a program");
+		diag_warn(k->c->diag, e->span, W_POINTER, "comparison of a kernel pointer with a user-space pointer");
 }
 
 static void check_binary(struct check *k, struct expr *e)
@@ -311,7 +357,7 @@ static void check_binary(struct check *k, struct expr *e)
 			return;
 		}
 	}
-	/* The name of a probe against a literal is a matter of numbers, against any other string one of text. */
+	/* A probe name is compared with a literal by number, with any other string by text. */
 	if (a->type->kind == T_SITE && b->type->kind == T_STRING && b->kind != E_STR)
 		a = e->binary.a = check_as_str(k, a);
 	else if (b->type->kind == T_SITE && a->type->kind == T_STRING && a->kind != E_STR)
@@ -324,18 +370,20 @@ static void check_binary(struct check *k, struct expr *e)
 	/* Sites are shown as text, and compare as text: the numbers of all matching sites are known here. */
 	if ((a->type->kind == T_SITE && b->kind == E_STR) || (a->kind == E_STR && b->type->kind == T_SITE) ||
 	    (a->type->kind == T_STRING && b->type->kind == T_STRING) ||
-	    (a->type->kind == b->type->kind && a->type->kind != T_STRING && type_equal(a->type, b->type) && type_is_scalar(a->type)) ||
+	    (a->type->kind == b->type->kind && a->type->kind != T_STRING && type_equal(a->type, b->type) &&
+	     type_is_scalar(a->type)) ||
 	    (a->type->kind == T_ARRAY && type_equal(a->type, b->type))) {
 		e->type = &type_bool;
 		return;
 	}
-	check_fail(k, e, E_TYPE_MISMATCH, "Type mismatch for '%s': comparing %s with %s", binary_op_text[op], type_str(check_arena(k), a->type),
-		   type_str(check_arena(k), b->type));
+	check_fail(k, e, E_TYPE_MISMATCH, "Type mismatch for '%s': comparing %s with %s", binary_op_text[op],
+		   type_str(check_arena(k), a->type), type_str(check_arena(k), b->type));
 	if (a->type->kind == T_STRING || b->type->kind == T_STRING)
 		diag_hint(k->c->diag, "a string compares with a string: use str() on a pointer to one");
 }
 
-/* &@m: of a map with keys it is the kernel's own struct, else that of its value; &@m[k]: that of the entry's value, 0 if there is none. */
+/* &@m: of a map with keys it is the kernel's own struct, else that of its value; &@m[k]: that of the entry's value, 0 if there is
+ * none. */
 static const struct type *check_map_address(struct check *k, struct expr *e)
 {
 	struct expr *a = e->unary.a;
@@ -359,7 +407,8 @@ static const struct type *check_map_address(struct check *k, struct expr *e)
 	}
 	if (!type_is_agg(a->type))
 		return a->type;
-	check_fail(k, e, E_AGGREGATION, "%s holds %s, which has a place for each CPU and so no address", m->name, type_str(check_arena(k), m->val));
+	check_fail(k, e, E_AGGREGATION, "%s holds %s, which is stored per CPU and has no single address", m->name,
+		   type_str(check_arena(k), m->val));
 	return NULL;
 }
 
@@ -441,17 +490,22 @@ static void check_unary(struct check *k, struct expr *e)
 		} else if (type_is_integral(a->type)) {
 			e->type = &type_u64; /* an address as a plain number: eight bytes there */
 		} else {
-			check_fail(k, e, E_BAD_OPERAND, "only pointers can be dereferenced, this is %s", type_str(check_arena(k), a->type));
+			check_fail(k, e, E_BAD_OPERAND, "only pointers can be dereferenced, this is %s",
+				   type_str(check_arena(k), a->type));
 			if (a->type->kind == T_POINTER)
 				diag_hint(k->c->diag, "cast it to a pointer to a type with a size: *(uint64 *)…");
 		}
 		return;
-	case UN_ADDR: case UN_COMPTIME:
+	case UN_ADDR:
+	case UN_COMPTIME:
 		return;
 	}
 bad:
 	check_fail(k, e, E_BAD_OPERAND, "The %s operator can not be used on expressions of type '%s'",
-		   e->unary.op == UN_NEG ? "-" : e->unary.op == UN_NOT ? "!" : "~", type_str(check_arena(k), a->type));
+		   e->unary.op == UN_NEG         ? "-" :
+			   e->unary.op == UN_NOT ? "!" :
+						   "~",
+		   type_str(check_arena(k), a->type));
 }
 
 static void check_ternary(struct check *k, struct expr *e)
@@ -476,7 +530,7 @@ static void check_ternary(struct check *k, struct expr *e)
 	}
 	e->type = type_join(check_arena(k), yes->type, no->type);
 	if (!e->type) {
-		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type: %s and %s have nothing in common",
+		check_fail(k, e, E_TYPE_MISMATCH, "the branches of ?: must have one type, not %s and %s",
 			   type_str(check_arena(k), yes->type), type_str(check_arena(k), no->type));
 	} else {
 		check_sign(k, e->type, yes, NULL);
@@ -562,12 +616,14 @@ static void check_field(struct check *k, struct expr *e)
 			for (n = 0; n < t->member_cnt && !str_eq(t->members[n].name, e->field.name);)
 				n++;
 			if (n == t->member_cnt) {
-				check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", type_str(check_arena(k), t), e->field.name);
+				check_fail(k, e, E_UNKNOWN_FIELD, "%s has no field named '%s'", type_str(check_arena(k), t),
+					   e->field.name);
 				check_suggest_field(k, t, e->field.name);
 				return;
 			}
 		} else if (*end || n >= t->member_cnt) {
-			check_fail(k, e, E_UNKNOWN_FIELD, "the tuple %s has no element .%s", type_str(check_arena(k), t), e->field.name);
+			check_fail(k, e, E_UNKNOWN_FIELD, "the tuple %s has no element .%s", type_str(check_arena(k), t),
+				   e->field.name);
 			return;
 		}
 		e->field.member = &t->members[n];
@@ -579,7 +635,7 @@ static void check_field(struct check *k, struct expr *e)
 		return;
 	}
 	if (t->kind != T_STRUCT) {
-		check_fail(k, e, E_BAD_OPERAND, "'%s' is a field of what? This is %s, which has no fields", e->field.name,
+		check_fail(k, e, E_BAD_OPERAND, "cannot read the field '%s': this is %s, which has no fields", e->field.name,
 			   type_str(check_arena(k), e->field.base->type));
 		if (type_is_integral(e->field.base->type) || t->kind == T_VOID)
 			diag_hint(k->c->diag, "cast it to a pointer to a struct first: ((struct name *)…)->%s", e->field.name);
@@ -630,8 +686,10 @@ static void check_index(struct check *k, struct expr *e)
 		e->type = t->kind == T_ARRAY ? t->elem : &type_s8;
 		/* Length 0 is a flexible array member: its real length is not known. */
 		if (expr_is_int(i) && cnt && i->num.value >= cnt) {
-			check_fail(k, e, E_OUT_OF_BOUNDS, i->num.negative ? "the index %lld is out of bounds: there are %u elements" :
-				   "the index %llu is out of bounds: there are %u elements", (unsigned long long)i->num.value, cnt);
+			check_fail(k, e, E_OUT_OF_BOUNDS,
+				   i->num.negative ? "the index %lld is out of bounds: there are %u elements" :
+						     "the index %llu is out of bounds: there are %u elements",
+				   (unsigned long long)i->num.value, cnt);
 			return;
 		}
 	} else if (t->kind == T_POINTER && t->elem->kind != T_VOID) {
@@ -639,11 +697,11 @@ static void check_index(struct check *k, struct expr *e)
 	} else if (type_is_record(t)) {
 		check_fail(k, e, E_BAD_OPERAND, "the fields of a record have names: write .%s", t->members[0].name);
 	} else if (t->kind == T_TUPLE && !expr_is_int(i)) {
-		check_fail(k, i, E_TYPE_MISMATCH, "which element of a tuple is meant must be a literal: its elements differ in type");
+		check_fail(k, i, E_TYPE_MISMATCH, "the index of a tuple must be a literal, because its elements differ in type");
 		e->type = &type_error;
 	} else if (t->kind == T_TUPLE && i->num.value >= t->member_cnt) {
-		check_fail(k, e, E_OUT_OF_BOUNDS, "the index %llu is out of bounds: the tuple has %u element%s", (unsigned long long)i->num.value,
-			   t->member_cnt, t->member_cnt == 1 ? "" : "s");
+		check_fail(k, e, E_OUT_OF_BOUNDS, "the index %llu is out of bounds: the tuple has %u element%s",
+			   (unsigned long long)i->num.value, t->member_cnt, t->member_cnt == 1 ? "" : "s");
 	} else if (t->kind == T_TUPLE) {
 		struct expr *b = base;
 		const char *name = arena_printf(check_arena(k), "%llu", (unsigned long long)i->num.value);
@@ -653,7 +711,8 @@ static void check_index(struct check *k, struct expr *e)
 		e->field.name = name;
 		check_field(k, e);
 	} else {
-		check_fail(k, e, E_BAD_OPERAND, "only arrays and pointers have elements; this is %s", type_str(check_arena(k), t));
+		check_fail(k, e, E_BAD_OPERAND, "only arrays and pointers can be indexed; this is %s",
+			   type_str(check_arena(k), t));
 	}
 }
 
@@ -669,12 +728,14 @@ static void check_incdec(struct check *k, struct expr *e)
 			return;
 		}
 		if (t->map.map->val && !type_is_integral(t->map.map->val) && t->map.map->val->kind != T_POINTER) {
-			check_fail(k, e, E_AGGREGATION, "%s cannot be used on %s, which holds %s", e->incdec.is_dec ? "--" : "++", t->map.name,
-				   type_str(check_arena(k), t->map.map->val));
+			check_fail(k, e, E_AGGREGATION, "%s cannot be used on %s, which holds %s", e->incdec.is_dec ? "--" : "++",
+				   t->map.name, type_str(check_arena(k), t->map.map->val));
 			return;
 		}
 		if (!t->map.map->val || t->map.map->val->kind != T_POINTER)
-			check_map_value(k, t, !e->incdec.is_dec && t->map.map->val && t->map.map->val->kind == T_INT ? t->map.map->val : &type_s64,
+			check_map_value(k, t,
+					!e->incdec.is_dec && t->map.map->val && t->map.map->val->kind == T_INT ? t->map.map->val :
+														 &type_s64,
 					e->span);
 		e->type = t->type = t->map.map->val;
 		return;
@@ -740,7 +801,8 @@ static void check_map_read(struct check *k, struct expr *e)
 	if (type_is_agg(m->val)) {
 		/* The sum over all CPUs is a number. */
 		if (!type_is_number_agg(m->val)) {
-			check_fail(k, e, E_AGGREGATION, "%s holds %s, which cannot be read in an expression", m->name, type_str(check_arena(k), m->val));
+			check_fail(k, e, E_AGGREGATION, "%s holds %s, which cannot be read in an expression", m->name,
+				   type_str(check_arena(k), m->val));
 			diag_hint(k->c->diag, "print it: print(%s);", m->name);
 			return;
 		}
@@ -829,7 +891,7 @@ void check_expr(struct check *k, struct expr *e)
 		check_typeinfo(k, e);
 		break;
 	case E_TYPEOF:
-		check_fail(k, e, E_NO_VALUE, "a type is no value");
+		check_fail(k, e, E_NO_VALUE, "a type is not a value");
 		diag_hint(k->c->diag, "typeof is for casts, 'let', sizeof and the arguments of macros");
 		break;
 	}

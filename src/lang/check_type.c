@@ -1,8 +1,10 @@
-/* Types by name, types that hold several others, and what can be asked about a type (reference 2.4, 2.9). */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Types by name, joins of types, and casts (reference 2.4, 2.9). */
 #include "lang/check.h"
 
-#include "lang/cdecl.h"
-#include "probe/provider.h"
+#include "lang/provider.h"
+#include "types/agg.h"
+#include "types/btf.h"
 
 enum { SIZED_MAX = 1 << 20, ARRAY_MAX = 1 << 28 };
 
@@ -19,7 +21,8 @@ static const struct type *join_ints(const struct type *x, const struct type *y)
 {
 	u32 size = MAX(x->size, y->size);
 
-	/* A literal is as wide as its value needs as a signed number; it takes the other's sign, and an unsigned type of the same size holds it. */
+	/* A literal is as wide as its value needs as a signed number; it takes the other's sign, and an unsigned type of the same
+	 * size holds it. */
 	if (x->is_flexible && y->is_flexible)
 		return x->size >= y->size ? x : y;
 	if (x->is_flexible != y->is_flexible) {
@@ -92,7 +95,7 @@ const struct type *type_join(struct arena *a, const struct type *x, const struct
 		return y;
 	if (x->kind == T_STRING && y->kind == T_STRING)
 		return x->size > y->size || (x->size == y->size && x->is_fillable) ? x : y;
-	/* Names of probes stay numbers as long as they meet nothing but each other. */
+	/* Probe names stay numbers as long as they are joined only with each other. */
 	if (x->kind == T_SITE && type_equal(x, y))
 		return x->cnt >= y->cnt ? x : y;
 	if (x->kind == T_SITE && y->kind == T_STRING)
@@ -125,14 +128,27 @@ static bool result_is_small(const struct expr *e)
 		return is_unsigned && (is_small(a) || (has_number && b->num.value > 1));
 	case BIN_SHR:
 		return is_small(a) || (is_unsigned && has_number && b->num.value > 0);
-	case BIN_ADD: case BIN_SUB: case BIN_MUL: case BIN_SHL: case BIN_OR: case BIN_XOR: case BIN_EQ: case BIN_NE: case BIN_LT: case BIN_LE:
-	case BIN_GT: case BIN_GE: case BIN_LAND: case BIN_LOR: case BIN_CNT:
+	case BIN_ADD:
+	case BIN_SUB:
+	case BIN_MUL:
+	case BIN_SHL:
+	case BIN_OR:
+	case BIN_XOR:
+	case BIN_EQ:
+	case BIN_NE:
+	case BIN_LT:
+	case BIN_LE:
+	case BIN_GT:
+	case BIN_GE:
+	case BIN_LAND:
+	case BIN_LOR:
+	case BIN_CNT:
 		break;
 	}
 	return false;
 }
 
-/* Whether e, an integer, is sure to be from 0 to 2^63 - 1. */
+/* Whether e, an integer, is provably from 0 to 2^63 - 1. */
 static bool is_small(const struct expr *e)
 {
 	if (e->type->kind != T_INT)
@@ -140,7 +156,8 @@ static bool is_small(const struct expr *e)
 	if (!e->type->is_signed && e->type->size < 8)
 		return true;
 	switch (e->kind) {
-	case E_INT: case E_CONST:
+	case E_INT:
+	case E_CONST:
 		return !e->num.negative && e->num.value <= INT64_MAX;
 	case E_CAST:
 		return e->type->size == 8 && is_small(e->cast.a);
@@ -150,27 +167,42 @@ static bool is_small(const struct expr *e)
 		return is_small(e->ternary.yes ? e->ternary.yes : e->ternary.cond) && is_small(e->ternary.no);
 	case E_BINARY:
 		return result_is_small(e);
-	case E_BOOL: case E_STR: case E_PARAM: case E_VAR: case E_MAP: case E_BLOCK: case E_FIELD: case E_INDEX: case E_UNARY: case E_TUPLE:
-	case E_INCDEC: case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_BOOL:
+	case E_STR:
+	case E_PARAM:
+	case E_VAR:
+	case E_MAP:
+	case E_BLOCK:
+	case E_FIELD:
+	case E_INDEX:
+	case E_UNARY:
+	case E_TUPLE:
+	case E_INCDEC:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		break;
 	}
 	return false;
 }
 
-/* Whether a number of type t may not be the same as one of type `whole`, which joined it. e: where it comes from, if that is known. */
+/* Whether a value of type t may change when it is converted to `whole`, its join with other types. e: its source, if known. */
 static bool loses_sign(const struct type *whole, const struct type *t, const struct expr *e)
 {
 	if (whole->kind == T_TUPLE && t->kind == T_TUPLE) {
 		for (u32 i = 0; i < whole->member_cnt; i++) {
 			const struct member *m = type_tuple_member(t, whole, i);
 
-			if (m && loses_sign(whole->members[i].type, m->type, e && e->kind == E_TUPLE ? e->tuple.elems[m - t->members] : NULL))
+			if (m &&
+			    loses_sign(whole->members[i].type, m->type,
+				       e && e->kind == E_TUPLE ? e->tuple.elems[m - t->members] : NULL))
 				return true;
 		}
 		return false;
 	}
-	return whole->kind == T_INT && t->kind == T_INT && whole->is_signed && !whole->is_flexible && !t->is_signed && t->size == 8 &&
-	       !(e && is_small(e));
+	return whole->kind == T_INT && t->kind == T_INT && whole->is_signed && !whole->is_flexible && !t->is_signed &&
+		t->size == 8 && !(e && is_small(e));
 }
 
 void check_sign(struct check *k, const struct type *whole, const struct expr *e, bool *is_told)
@@ -181,9 +213,9 @@ void check_sign(struct check *k, const struct type *whole, const struct expr *e,
 		return;
 	if (is_told)
 		*is_told = true;
-	diag_warn(k->c->diag, e->span, W_SIGN, "%s meets %s: above 9223372036854775807 it is taken for a negative number", type_str(check_arena(k), t),
-		  type_str(check_arena(k), whole));
-	diag_hint(k->c->diag, "a cast of either side settles it");
+	diag_warn(k->c->diag, e->span, W_SIGN, "%s is converted to %s: values above 9223372036854775807 become negative",
+		  type_str(check_arena(k), t), type_str(check_arena(k), whole));
+	diag_hint(k->c->diag, "cast either side to make the conversion explicit");
 }
 
 /* A literal in a key settles to 64 bits, in every element of a tuple. */
@@ -200,31 +232,6 @@ const struct type *type_settle_deep(struct arena *a, const struct type *t)
 }
 
 /* Types by name */
-
-static const struct {
-	const char *name;
-	const struct type *type;
-} type_words[] = {
-	{ "bool", &type_bool }, { "int8", &type_s8 }, { "int16", &type_s16 }, { "int32", &type_s32 }, { "int64", &type_s64 },
-	{ "uint8", &type_u8 }, { "uint16", &type_u16 }, { "uint32", &type_u32 }, { "uint64", &type_u64 }, { "void", &type_void },
-	/* C's own words, which no BTF is needed for */
-	{ "char", &type_s8 }, { "signed char", &type_s8 }, { "unsigned char", &type_u8 }, { "short", &type_s16 },
-	{ "unsigned short", &type_u16 }, { "int", &type_s32 }, { "unsigned int", &type_u32 }, { "unsigned", &type_u32 },
-	{ "long", &type_s64 }, { "unsigned long", &type_u64 }, { "long long", &type_s64 }, { "unsigned long long", &type_u64 },
-	{ "int8_t", &type_s8 }, { "int16_t", &type_s16 }, { "int32_t", &type_s32 }, { "int64_t", &type_s64 },
-	{ "uint8_t", &type_u8 }, { "uint16_t", &type_u16 }, { "uint32_t", &type_u32 }, { "uint64_t", &type_u64 },
-	{ "u8", &type_u8 }, { "u16", &type_u16 }, { "u32", &type_u32 }, { "u64", &type_u64 }, { "s8", &type_s8 }, { "s16", &type_s16 },
-	{ "s32", &type_s32 }, { "s64", &type_s64 }, { "size_t", &type_u64 }, { "uintptr_t", &type_u64 },
-	{ "macaddr_t", &type_mac }, { "username_t", &type_username },
-};
-
-const struct type *type_of_word(const char *name)
-{
-	for (u32 w = 0; w < ARRAY_CNT(type_words); w++)
-		if (str_eq(name, type_words[w].name))
-			return type_words[w].type;
-	return NULL;
-}
 
 static enum addr_space default_space(const struct check *k)
 {
@@ -279,42 +286,54 @@ static const struct type *sized_type(struct check *k, const struct type_ref *ref
 {
 	const struct type_suffix *first = ref->suffix_cnt && ref->suffixes[0].is_array ? &ref->suffixes[0] : NULL;
 	bool is_string = str_eq(ref->name, "string"), is_buffer = str_eq(ref->name, "buffer");
+	const struct opaque *o = *ref->keyword ? NULL : opaque_of_word(ref->name);
 	u32 len = first && first->has_len ? first->len : k->max_strlen;
 
-	if (*ref->keyword || (!is_string && !is_buffer && !str_eq(ref->name, "inet")))
+	if (o && !(o->flags & OPAQUE_SIZED))
+		o = NULL;
+	if (*ref->keyword || (!is_string && !is_buffer && !o))
 		return NULL;
 	*used = first != NULL;
-	if (!is_string && !is_buffer)
-		return &type_inet; /* has room for both kinds of addresses, whatever was written */
+	if (o)
+		return o->type;
 	if (len < 1 || len > SIZED_MAX) {
-		diag_error(k->c->diag, ref->span, E_BAD_LITERAL, "%s[%u] is not possible: the size is from 1 to %u", ref->name, len, SIZED_MAX);
+		diag_error(k->c->diag, ref->span, E_BAD_LITERAL, "%s[%u] is not possible: the size is from 1 to %u", ref->name,
+			   len, SIZED_MAX);
 		return &type_error;
 	}
 	return is_string ? type_string(check_arena(k), len) : type_buffer(check_arena(k), len);
 }
 
-static const char *const value_words[] = {
-	"timestamp", "cgroup_path_t", "min_t", "max_t", "sum_t", "count_t", "avg_t", "stats_t", "umin_t", "umax_t", "usum_t", "uavg_t", "ustats_t",
-};
+/* "count_t", "usum_t": the type of an aggregation that has no parameters. */
+static bool is_agg_word(struct arena *a, const char *name)
+{
+	const struct agg *agg;
+
+	for (u32 i = 0; (agg = agg_at(i)); i++)
+		for (u32 is_signed = 0; agg->types && is_signed < 2; is_signed++)
+			if (str_eq(name, type_str(a, &agg->types[is_signed])))
+				return true;
+	return false;
+}
 
 static const struct type *unknown_type(struct check *k, const struct type_ref *ref)
 {
 	const struct provider *p = k->unit->provider;
+	bool is_agg = !*ref->keyword && is_agg_word(check_arena(k), ref->name);
 
 	/* Types that the language has, but of which no more is known than their name. */
-	for (u32 i = 0; i < ARRAY_CNT(value_words) && !*ref->keyword; i++) {
-		if (!str_eq(ref->name, value_words[i]))
-			continue;
+	if (is_agg || (!*ref->keyword && opaque_of_word(ref->name))) {
 		diag_error(k->c->diag, ref->span, E_NOT_ALLOWED_HERE, "%s cannot be written as a type here", ref->name);
-		diag_hint(k->c->diag, strchr(ref->name, '_') && !str_starts(ref->name, "cgroup") ? "it is what a map holds: @ = …;"
-			  : "leave the type out: it follows from the value");
+		diag_hint(k->c->diag,
+			  is_agg ? "only a map can hold this type: @ = …;" : "leave out the type: it follows from the value");
 		return &type_error;
 	}
-	diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "", ref->name);
+	diag_error(k->c->diag, ref->span, E_UNKNOWN_TYPE, "Unknown type: '%s%s%s'", ref->keyword, *ref->keyword ? " " : "",
+		   ref->name);
 	if (p->types && !k->unit->is_assumed && !p->types(k->c, k->unit))
-		diag_hint(k->c->diag, "%s has no debug information (DWARF) that could tell; a script can define types itself",
-			  k->unit->site_cnt > 1 ? "what is probed" : k->c->sites.at[k->unit->site_first].target);
-	else if (!k->c->target->types)
+		diag_hint(k->c->diag, "%s has no debug information (DWARF); the script can define the type itself",
+			  k->unit->site_cnt > 1 ? "the probed file" : k->c->sites.at[k->unit->site_first].target);
+	else if (!target_types(k->c->target))
 		diag_hint(k->c->diag, "this system has no kernel type information (/sys/kernel/btf/vmlinux)");
 	return &type_error;
 }
@@ -323,7 +342,7 @@ static const struct type *unknown_type(struct check *k, const struct type_ref *r
 static const struct type *find_type(struct check *k, const char *keyword, const char *name)
 {
 	const struct provider *p = k->unit->provider;
-	const struct type *t = k->c->script_types ? ctypes_own(k->c->script_types, keyword, name) : NULL;
+	const struct type *t = k->c->script_types ? btf_find_own(k->c->script_types, keyword, name) : NULL;
 	struct type_source *src = !t && p->types && !k->unit->is_assumed ? p->types(k->c, k->unit) : NULL;
 
 	if (src)
@@ -372,13 +391,16 @@ static const struct type *resolve(struct check *k, const struct type_ref *ref, c
 		} else if (!s->has_len) {
 			diag_error(k->c->diag, ref->span, E_BAD_LITERAL, "this array needs a length");
 			if (from)
-				diag_hint(k->c->diag, "%s does not divide into parts of %u bytes", type_str(check_arena(k), from), t->size);
+				diag_hint(k->c->diag, "the size of %s is not a multiple of %u bytes",
+					  type_str(check_arena(k), from), t->size);
 			else
-				diag_hint(k->c->diag, "only in a cast it can be left out: (uint8[])…");
+				diag_hint(k->c->diag, "only a cast may leave it out: (uint8[])…");
 			return &type_error;
 		}
 		if (t->kind == T_VOID || (u64)len * t->size > ARRAY_MAX) {
-			diag_error(k->c->diag, ref->span, E_TOO_BIG, t->kind == T_VOID ? "void has no size, so it makes no array" : "this array is too big");
+			diag_error(k->c->diag, ref->span, E_TOO_BIG,
+				   t->kind == T_VOID ? "an array of void is not possible: void has no size" :
+						       "this array is too big");
 			return &type_error;
 		}
 		t = type_array(check_arena(k), t, len);
@@ -423,7 +445,8 @@ static bool has_bytes(const struct type *t)
 	return t->kind == T_STRING || t->kind == T_ARRAY;
 }
 
-/* Whether e is reached by a pointer, and so has an address in the kernel or in a program. What a probe is given is copied, or in its context. */
+/* Whether e is read through a pointer, and so has an address in the kernel or in a program. A probe's arguments are copies, or in
+ * its context. */
 static bool lies_elsewhere(const struct expr *e)
 {
 	for (;;) {
@@ -442,7 +465,7 @@ static bool lies_elsewhere(const struct expr *e)
 
 static bool can_cast(const struct type *from, const struct type *to)
 {
-	bool from_num = is_number(from) || from->kind == T_KSYM || from->kind == T_SITE;
+	bool from_num = is_number(from) || from->kind == T_SITE || type_has(from, OPAQUE_TO_INT);
 
 	if (from_num && is_number(to))
 		return true;
@@ -456,22 +479,23 @@ static bool can_cast(const struct type *from, const struct type *to)
 		return to->elem->kind == T_INT && to->elem->size == 1 && to->cnt == from->size;
 	if (from->kind == T_STRING && to->kind == T_STRING)
 		return to->size >= from->size;
-	if (type_is_integral(from) && to->kind == T_USERNAME)
+	if (type_is_integral(from) && type_has(to, OPAQUE_FROM_INT))
 		return true;
 	return to->kind != T_STRUCT && type_equal(from, to);
 }
 
 static void bad_cast(struct check *k, struct expr *e, const struct type *from, const struct type *to)
 {
-	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from), type_str(check_arena(k), to));
+	check_fail(k, e, E_BAD_CAST, "Cannot cast from \"%s\" to \"%s\"", type_str(check_arena(k), from),
+		   type_str(check_arena(k), to));
 	if (to->kind == T_STRUCT)
 		diag_hint(k->c->diag, "cast to a pointer: (%s *)", type_str(check_arena(k), to));
 	else if (to->kind == T_POINTER && from->kind == T_STRING)
-		diag_hint(k->c->diag, "only what a pointer leads to has an address: ((struct name *)…)->field");
+		diag_hint(k->c->diag, "only a field that is read through a pointer has an address: ((struct name *)…)->field");
 	else if ((is_number(from) && is_number_array(to)) || (is_number_array(from) && is_number(to)))
-		diag_hint(k->c->diag, "they must have the same size: %u bytes are not %u", from->size, to->size);
+		diag_hint(k->c->diag, "they must have the same size, but have %u and %u bytes", from->size, to->size);
 	else if (from->kind == T_STRING && to->kind == T_STRING)
-		diag_hint(k->c->diag, "a string cannot be made shorter by a cast: str(…, %u) reads less", to->size - 1);
+		diag_hint(k->c->diag, "a cast cannot make a string shorter: str(…, %u) reads less", to->size - 1);
 	else if (from->kind == T_STRING && is_number(to))
 		diag_hint(k->c->diag, "the bytes of a string are an array: (int8[])…");
 }
@@ -495,7 +519,7 @@ void check_cast(struct check *k, struct expr *e)
 	/* A pointer keeps its address space; an integer gets the probe's. */
 	if (to->kind == T_POINTER && from->kind == T_POINTER)
 		to = type_pointer(check_arena(k), to->elem, from->as);
-	/* As in C, an array is where it lies when a pointer is wanted. */
+	/* As in C, an array decays to its address where a pointer is needed. */
 	e->cast.is_address = to->kind == T_POINTER && has_bytes(from) && lies_elsewhere(a);
 	if (e->cast.is_address) {
 		e->type = type_pointer(check_arena(k), to->elem, check_space_of(a));
@@ -506,8 +530,8 @@ void check_cast(struct check *k, struct expr *e)
 		return;
 	}
 	if (to->kind == T_ENUM && a->kind == E_INT && !is_enumerator(to, a->num.value)) {
-		check_fail(k, e, E_BAD_CAST, "%s has no enumerator with the value %s%llu", type_str(check_arena(k), to), a->num.negative ? "-" : "",
-			   (unsigned long long)(a->num.negative ? -a->num.value : a->num.value));
+		check_fail(k, e, E_BAD_CAST, "%s has no enumerator with the value %s%llu", type_str(check_arena(k), to),
+			   a->num.negative ? "-" : "", (unsigned long long)(a->num.negative ? -a->num.value : a->num.value));
 		return;
 	}
 	/* The cast of a literal stays one: as a literal it would lose its type. */

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Configuration variables: the script's config block, then the environment, which wins.
  *
- * Names are matched without regard to case and may carry the prefix BPFTRACE_. What is wrong with a variable of the environment
- * is shown like an error of the script: the assignment becomes a source of its own, called "environment".
+ * Names are matched without regard to case and may have the prefix BPFTRACE_. An error in a variable of the environment is shown
+ * like an error of the script: the assignment becomes a source called "environment".
  */
 #include "lang/compile.h"
 #include "lang/lex.h"
@@ -9,10 +10,11 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 const struct config config_defaults = {
 #define CONFIG_ROW(name, kind, def, doc) .name = def,
-#include "lang/config.def"
+#include "image/config.def"
 #undef CONFIG_ROW
 };
 
@@ -24,13 +26,13 @@ const struct config config_defaults = {
 
 static const struct config_info infos[] = {
 #define CONFIG_ROW(name, kind, def, doc) { #name, #kind[0], DEFAULT_##kind(def), doc },
-#include "lang/config.def"
+#include "image/config.def"
 #undef CONFIG_ROW
 };
 
 static const size_t offsets[] = {
 #define CONFIG_ROW(name, kind, def, doc) offsetof(struct config, name),
-#include "lang/config.def"
+#include "image/config.def"
 #undef CONFIG_ROW
 };
 
@@ -64,13 +66,10 @@ static const struct {
 	const char *name;
 	u64 min, max;
 } ranges[] = {
-	{ "max_strlen", 1, 65536 },
-	{ "max_map_keys", 1, UINT32_MAX },
-	{ "max_probes", 1, UINT32_MAX },
-	{ "max_bpf_progs", 1, UINT32_MAX },
-	{ "max_cat_bytes", 1, 1 << 30 },
-	{ "log_size", 128, UINT32_MAX >> 2 }, /* the kernel's own bounds */
-	{ "perf_rb_pages", 0, 1 << 18 },      /* a ring buffer takes 2^31 bytes at most, half of that is left for sure */
+	{ "max_strlen", 1, 65536 },      { "max_map_keys", 1, UINT32_MAX },
+	{ "max_probes", 1, UINT32_MAX }, { "max_bpf_progs", 1, UINT32_MAX },
+	{ "max_cat_bytes", 1, 1 << 30 }, { "log_size", 128, UINT32_MAX >> 2 }, /* the kernel's own bounds */
+	{ "perf_rb_pages", 0, 1 << 18 }, /* a ring buffer can have at most 2^31 bytes; half of that is always possible */
 	{ "on_stack_limit", 0, 512 },
 };
 
@@ -78,10 +77,19 @@ static const struct {
 static const struct {
 	const char *name, *word;
 } choices[] = {
-	{ "license", "GPL" }, { "license", "GPL v2" }, { "license", "GPL and additional rights" }, { "license", "Dual BSD/GPL" },
-	{ "license", "Dual MIT/GPL" }, { "license", "Dual MPL/GPL" },
-	{ "stack_mode", "bpftrace" }, { "stack_mode", "perf" }, { "stack_mode", "raw" }, { "stack_mode", "build_id" },
-	{ "cache_user_symbols", "PER_PID" }, { "cache_user_symbols", "PER_PROGRAM" }, { "cache_user_symbols", "NONE" },
+	{ "license", "GPL" },
+	{ "license", "GPL v2" },
+	{ "license", "GPL and additional rights" },
+	{ "license", "Dual BSD/GPL" },
+	{ "license", "Dual MIT/GPL" },
+	{ "license", "Dual MPL/GPL" },
+	{ "stack_mode", "bpftrace" },
+	{ "stack_mode", "perf" },
+	{ "stack_mode", "raw" },
+	{ "stack_mode", "build_id" },
+	{ "cache_user_symbols", "PER_PID" },
+	{ "cache_user_symbols", "PER_PROGRAM" },
+	{ "cache_user_symbols", "NONE" },
 };
 
 static const struct {
@@ -90,19 +98,19 @@ static const struct {
 	{ "strlen", "max_strlen" },
 	{ "cat_bytes_max", "max_cat_bytes" },
 	{ "map_keys_max", "max_map_keys" },
-	{ "no_cpp_demangle", "cpp_demangle" }, /* and its meaning is turned round */
+	{ "no_cpp_demangle", "cpp_demangle" }, /* and its meaning is inverted */
 };
 
-/* Accepted, without effect: they chose between ways that Sonde does not have, or switched on what is always on. */
+/* Accepted, without effect: they choose between alternatives that Sonde does not have, or enable what is always enabled. */
 static const char *const ignored[] = {
-	"symbol_source", "max_type_res_iterations", "use_blazesym", "unstable_addr", "unstable_import",
-	"unstable_import_statement", "unstable_macro", "unstable_map_decl", "unstable_tseries", "unstable_dw_ustack",
-	"unstable_typeinfo",
+	"symbol_source",    "max_type_res_iterations",   "use_blazesym",      "unstable_addr",
+	"unstable_import",  "unstable_import_statement", "unstable_macro",    "unstable_map_decl",
+	"unstable_tseries", "unstable_dw_ustack",        "unstable_typeinfo",
 };
 
 static const char *const env_only[] = { "btf", "kernel_source", "kernel_build", "vmlinux", "color" };
 
-/* A value on its way to its variable. */
+/* A value that is being assigned to its variable. */
 struct setting {
 	struct compile *c;
 	const struct config_item *item;
@@ -136,8 +144,8 @@ static void set_number(struct setting *s)
 	if (s->item->kind != CONFIG_INT)
 		reject(s, "a number");
 	else if (s->item->num < min || s->item->num > max)
-		reject(s, arena_printf(s->c->arena, "a number from %llu to %llu", (unsigned long long)min,
-				       (unsigned long long)max));
+		reject(s,
+		       arena_printf(s->c->arena, "a number from %llu to %llu", (unsigned long long)min, (unsigned long long)max));
 	else
 		*(config_U *)s->var = s->item->num;
 }
@@ -299,6 +307,15 @@ static void apply_env(struct compile *c, const char *prefix, const char *name)
 	apply(c, &item);
 }
 
+/* Most environments have no variable of ours: looking at each once is less work than asking for each of ours. */
+static bool env_has(const char *prefix)
+{
+	for (char **var = environ; var && *var; var++)
+		if (str_starts(*var, prefix))
+			return true;
+	return false;
+}
+
 bool lang_config(struct compile *c)
 {
 	static const char *const prefixes[] = { "BPFTRACE_", "SONDE_" }; /* ours wins */
@@ -308,6 +325,8 @@ bool lang_config(struct compile *c)
 	for (u32 i = 0; i < c->script->config.cnt; i++)
 		apply(c, &c->script->config.at[i]);
 	for (u32 i = 0; i < ARRAY_CNT(prefixes); i++) {
+		if (!env_has(prefixes[i]))
+			continue;
 		for (u32 j = 0; j < ARRAY_CNT(renamed); j++)
 			apply_env(c, prefixes[i], renamed[j].old);
 		for (u32 j = 0; j < ARRAY_CNT(infos); j++)

@@ -1,5 +1,6 @@
-/* Constants of C headers that have no trace in the kernel's type information, because they are macros. Scripts use them with an #include or,
- * where types come from the kernel anyway, without one; and not every machine has the headers. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Constants of C headers that the kernel's type information lacks, because they are macros. Scripts use them with an #include or,
+ * because types come from the kernel anyway, without one; and not every machine has the headers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -15,8 +16,12 @@
 
 #include "lang/cdecl.h"
 
-#define C(name) { #name, name }
+#define C(name)                                                                                                                  \
+	{                                                                                                                        \
+#name, name                                                                                                      \
+	}
 
+/* clang-format off */
 static const struct {
 	const char *name;
 	s64 value;
@@ -71,6 +76,7 @@ static const struct {
 	{ "IFNAMSIZ", 16 }, { "INT_MAX", 2147483647 }, { "INT_MIN", -2147483648ll }, { "UINT_MAX", 4294967295ll }, { "LONG_MAX", INT64_MAX },
 	{ "NULL", 0 },
 };
+/* clang-format on */
 
 bool header_constant(const char *name, s64 *value)
 {

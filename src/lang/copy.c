@@ -1,4 +1,5 @@
-/* Copies of trees, and walks over them. What is immutable (names, types as written, checked types) is shared. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copies of trees, and walks over them. Immutable parts (names, types as written, checked types) are shared. */
 #include "lang/compile.h"
 
 static const struct copy_hooks *hooks;
@@ -26,7 +27,7 @@ static struct expr **exprs_copy(struct arena *a, struct expr **list, u32 cnt)
 	return copy;
 }
 
-/* What has an expression in it is not shared. */
+/* A type that contains an expression is not shared. */
 static struct type_ref *type_ref_copy(struct arena *a, struct type_ref *ref)
 {
 	struct type_ref *c;
@@ -59,7 +60,12 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 	*c = *e;
 	mark(&c->span);
 	switch (e->kind) {
-	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_VAR:
+	case E_INT:
+	case E_BOOL:
+	case E_STR:
+	case E_PARAM:
+	case E_CONST:
+	case E_VAR:
 		break;
 	case E_CALL:
 		c->call.args = exprs_copy(a, e->call.args, e->call.arg_cnt);
@@ -96,7 +102,10 @@ struct expr *expr_copy(struct arena *a, const struct expr *e)
 	case E_INCDEC:
 		c->incdec.target = expr_copy(a, e->incdec.target);
 		break;
-	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		c->of.ref = type_ref_copy(a, e->of.ref);
 		c->of.a = expr_copy(a, e->of.a);
 		c->of.path = arena_alloc(a, e->of.path_cnt * sizeof(*c->of.path));
@@ -118,7 +127,8 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 	*c = *s;
 	mark(&c->span);
 	switch (s->kind) {
-	case S_EXPR: case S_DISCARD:
+	case S_EXPR:
+	case S_DISCARD:
 		c->expr = expr_copy(a, s->expr);
 		break;
 	case S_RETURN:
@@ -142,7 +152,8 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 	case S_BLOCK:
 		c->block = block_copy(a, s->block);
 		break;
-	case S_WHILE: case S_UNROLL:
+	case S_WHILE:
+	case S_UNROLL:
 		c->loop.cond = expr_copy(a, s->loop.cond);
 		c->loop.body = block_copy(a, s->loop.body);
 		break;
@@ -152,7 +163,8 @@ static struct stmt *stmt_copy(struct arena *a, const struct stmt *s)
 		c->for_.to = expr_copy(a, s->for_.to);
 		c->for_.body = block_copy(a, s->for_.body);
 		break;
-	case S_BREAK: case S_CONTINUE:
+	case S_BREAK:
+	case S_CONTINUE:
 		break;
 	}
 	if (hooks)
@@ -189,7 +201,12 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 		return;
 	fn(e, arg);
 	switch (e->kind) {
-	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_VAR:
+	case E_INT:
+	case E_BOOL:
+	case E_STR:
+	case E_PARAM:
+	case E_CONST:
+	case E_VAR:
 		break;
 	case E_CALL:
 		for (u32 i = 0; i < e->call.arg_cnt; i++)
@@ -228,7 +245,10 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 	case E_INCDEC:
 		expr_walk(e->incdec.target, fn, arg);
 		break;
-	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		type_ref_walk(e->of.ref, fn, arg);
 		expr_walk(e->of.a, fn, arg);
 		break;
@@ -242,7 +262,8 @@ void expr_walk(struct expr *e, void (*fn)(struct expr *e, void *arg), void *arg)
 static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), void *arg)
 {
 	switch (s->kind) {
-	case S_EXPR: case S_DISCARD:
+	case S_EXPR:
+	case S_DISCARD:
 		expr_walk(s->expr, fn, arg);
 		break;
 	case S_RETURN:
@@ -265,7 +286,8 @@ static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), voi
 	case S_BLOCK:
 		block_walk(s->block, fn, arg);
 		break;
-	case S_WHILE: case S_UNROLL:
+	case S_WHILE:
+	case S_UNROLL:
 		expr_walk(s->loop.cond, fn, arg);
 		block_walk(s->loop.body, fn, arg);
 		break;
@@ -275,7 +297,8 @@ static void stmt_walk(struct stmt *s, void (*fn)(struct expr *e, void *arg), voi
 		expr_walk(s->for_.to, fn, arg);
 		block_walk(s->for_.body, fn, arg);
 		break;
-	case S_BREAK: case S_CONTINUE:
+	case S_BREAK:
+	case S_CONTINUE:
 		break;
 	}
 }

@@ -1,12 +1,17 @@
-/* Other files: import "x.bt" takes over the macros, probes and C definitions of x.bt, #include "x.h" the types and constants of x.h.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Other files: import "x.bt" takes over the macros, probes and C definitions of x.bt, #include "x.h" the types and constants of
+ * x.h.
  *
- * Names are relative to the file that has the import; a directory stands for the scripts and headers in it. A file is read once. */
+ * Names are relative to the file that has the import; a directory stands for the scripts and headers in it. A file is read once.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/sbuf.h"
+#include "base/trust.h"
 #include "lang/parse.h"
 
 #define DEPTH_MAX 32
@@ -54,9 +59,16 @@ static void refuse(struct parser *p, struct span at, const char *name, const cha
 
 static void read_file(struct parser *p, const char *name, struct span at)
 {
-	struct parser inner = { .c = p->c, .arena = p->arena, .diag = p->diag, .script = p->script, .cpp = p->cpp, .ctypes = p->ctypes,
-				.imports = p->imports, .grouping_at = NOWHERE, .is_import = true, .errors_before = p->errors_before };
-	void *outer = p->cpp->include_arg;
+	struct parser inner = { .c = p->c,
+				.arena = p->arena,
+				.diag = p->diag,
+				.script = p->script,
+				.cpp = p->cpp,
+				.imports = p->imports,
+				.grouping_at = NOWHERE,
+				.is_import = true,
+				.errors_before = p->errors_before };
+	struct parser *outer = p->cpp->parser;
 	char *text = NULL;
 	size_t len = 0;
 	int err;
@@ -72,15 +84,15 @@ static void read_file(struct parser *p, const char *name, struct span at)
 		return;
 	}
 	if (++p->imports->depth > DEPTH_MAX) {
-		refuse(p, at, name, "too many files import each other");
+		refuse(p, at, name, "imports are nested too deeply");
 	} else {
 		u32 src = diag_add_source(p->diag, name, arena_strndup(p->arena, text, len), len);
 
 		p->diag->sources.at[src].is_imported = true;
 		p->diag->sources.at[src].from = at;
-		p->cpp->include_arg = &inner;
+		p->cpp->parser = &inner;
 		parse_items(&inner, src);
-		p->cpp->include_arg = outer;
+		p->cpp->parser = outer;
 	}
 	p->imports->depth--;
 	free(text);
@@ -91,7 +103,7 @@ static bool is_wanted(const char *name)
 	return name[0] != '.' && (has_ending(name, ".bt") || has_ending(name, ".h"));
 }
 
-/* A script becomes part of this one; a header is read by those who know C. */
+/* A script becomes part of this one; a header is read by the C front end. */
 static void read_any(struct parser *p, const char *name, struct span at)
 {
 	struct header_set *headers = p->c->target ? p->c->target->headers : NULL;
@@ -110,14 +122,45 @@ static void read_any(struct parser *p, const char *name, struct span at)
 	headers->is_used = true;
 	trouble = headers->trouble(headers, name);
 	if (trouble) {
-		diag_warn(p->diag, at, E_IMPORT, "not everything in %s was understood", name);
+		diag_warn(p->diag, at, E_IMPORT, "parts of %s could not be parsed", name);
 		diag_hint(p->diag, "%s", trouble);
 	}
+}
+
+/* The script often runs as root: nobody else may be able to change what runs. Who wrote the script that imports may. */
+static bool is_safe(struct parser *p, const char *name, struct span at)
+{
+	const char *from = p->diag->sources.at[at.src].name;
+	struct sbuf why = {};
+	struct trust trust;
+	bool ok;
+
+	trust_init(&trust);
+	trust_owner_of(&trust, from);
+	ok = trust_path(&trust, name, &why);
+	if (!ok) {
+		refuse(p, at, name, sbuf_str(&why));
+		diag_hint(p->diag,
+			  "the file and all directories above it must belong to root or to you, and be writable by nobody else");
+	}
+	sbuf_release(&why);
+	return ok;
 }
 
 static int wanted_entry(const struct dirent *d)
 {
 	return is_wanted(d->d_name);
+}
+
+/* Anything else might never end: a FIFO, a device. */
+static bool is_file(struct parser *p, const char *name, struct span at)
+{
+	struct stat st;
+
+	if (stat(name, &st) || S_ISREG(st.st_mode))
+		return true; /* what is wrong is said when it is opened */
+	refuse(p, at, name, "it is not a file");
+	return false;
 }
 
 static void read_directory(struct parser *p, const char *name, struct span at)
@@ -130,7 +173,10 @@ static void read_directory(struct parser *p, const char *name, struct span at)
 		return;
 	}
 	for (int i = 0; i < n; i++) {
-		read_any(p, arena_printf(p->arena, "%s/%s", name, list[i]->d_name), at);
+		const char *path = arena_printf(p->arena, "%s/%s", name, list[i]->d_name);
+
+		if (is_safe(p, path, at) && is_file(p, path, at))
+			read_any(p, path, at);
 		free(list[i]);
 	}
 	free(list);
@@ -146,14 +192,13 @@ static void import_path(struct parser *p, const char *name, struct span at)
 		refuse(p, at, name, strerror(errno));
 		return;
 	}
-	/* Who runs this is often root: nobody else may have a say in what runs. */
-	if (st.st_mode & S_IWOTH) {
-		refuse(p, at, name, "everybody may write to it");
-		diag_hint(p->diag, "chmod o-w %s", name);
-	} else if (S_ISDIR(st.st_mode)) {
+	if (!is_safe(p, name, at))
+		return;
+	if (S_ISDIR(st.st_mode)) {
 		read_directory(p, name, at);
 	} else if (is_wanted(strrchr(name, '/') ? strrchr(name, '/') + 1 : name)) {
-		read_any(p, name, at);
+		if (is_file(p, name, at))
+			read_any(p, name, at);
 	} else if (has_ending(name, ".c") || has_ending(name, ".o")) {
 		parse_unsupported(p, at, "imports of compiled C are");
 	} else {
@@ -179,12 +224,11 @@ void parse_import(struct parser *p)
 	if (*name)
 		import_path(p, beside(p, p->lex.src, name), at);
 	else
-		refuse(p, at, "\"\"", "it has no name");
+		refuse(p, at, "\"\"", "the name is empty");
 }
 
-void parse_include(void *arg, const char *name, bool is_quoted, struct span at)
+void parse_include(struct parser *p, const char *name, bool is_quoted, struct span at)
 {
-	struct parser *p = arg;
 	struct header_set *headers = p->c->target && !p->c->parse_only ? p->c->target->headers : NULL;
 	const char *path = beside(p, at.src, name);
 	struct stat st;
@@ -192,6 +236,6 @@ void parse_include(void *arg, const char *name, bool is_quoted, struct span at)
 	if (is_quoted && *name && !stat(path, &st) && S_ISREG(st.st_mode))
 		import_path(p, path, at);
 	else if (headers)
-		/* One that is not installed is no error: the kernel's types stand for its headers. */
+		/* A header that is not installed is not an error: the kernel's types replace its headers. */
 		headers->is_used |= headers->add(headers, name, false);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "lang/lex.h"
 
 #include <ctype.h>
@@ -43,7 +44,7 @@ static struct span span_from(const struct lex *l, u32 begin)
 	return (struct span){ l->src, begin, l->pos };
 }
 
-/* Whether the trouble at `begin` is news. */
+/* Whether the error at `begin` was not reported before. */
 static bool may_report(struct lex *l, u32 begin)
 {
 	if (l->quiet || begin < l->reported)
@@ -128,8 +129,7 @@ static bool read_digits(const char **s, int base, u64 *value)
 	bool fits = true;
 
 	for (*value = 0; digit_value(**s) < base; ++*s)
-		fits &= !__builtin_mul_overflow(*value, base, value) &&
-			!__builtin_add_overflow(*value, digit_value(**s), value);
+		fits &= !__builtin_mul_overflow(*value, base, value) && !__builtin_add_overflow(*value, digit_value(**s), value);
 	return fits;
 }
 
@@ -138,9 +138,9 @@ static const struct {
 	u64 ns; /* 0: an integer suffix */
 	u64 max;
 } suffixes[] = {
-	{ "u", 0, UINT32_MAX }, { "ul", 0, UINT64_MAX }, { "ull", 0, UINT64_MAX }, { "l", 0, INT64_MAX }, { "ll", 0, INT64_MAX },
-	{ "ns", 1, 0 }, { "us", 1000, 0 }, { "ms", 1000000, 0 }, { "s", 1000000000, 0 }, { "m", 60000000000, 0 },
-	{ "h", 3600000000000, 0 }, { "d", 86400000000000, 0 },
+	{ "u", 0, UINT32_MAX }, { "ul", 0, UINT64_MAX }, { "ull", 0, UINT64_MAX },  { "l", 0, INT64_MAX },
+	{ "ll", 0, INT64_MAX }, { "ns", 1, 0 },          { "us", 1000, 0 },         { "ms", 1000000, 0 },
+	{ "s", 1000000000, 0 }, { "m", 60000000000, 0 }, { "h", 3600000000000, 0 }, { "d", 86400000000000, 0 },
 };
 
 static struct number apply_suffix(struct arena *a, u64 value, const char *suffix, bool duration_ok)
@@ -177,7 +177,7 @@ static struct number read_exponent(struct arena *a, u64 coeff, u32 coeff_len, co
 		return bad("a number in scientific notation has one digit, 1 to 9, before its e", "10e3 is written 1e4");
 	s++;
 	if (*s == '-')
-		return bad("an exponent cannot be negative", "numbers are whole: there are no fractions");
+		return bad("an exponent cannot be negative", "all numbers are integers");
 	if (*s < '1' || *s > '9')
 		return bad("an exponent is a number that begins with a digit from 1 to 9", "as in 5e6, which is 5000000");
 	if (!read_digits(&s, 10, &exponent) || exponent > 19)
@@ -280,8 +280,9 @@ static struct token lex_number(struct lex *l)
 			l->pos++;
 	}
 	t.span = span_from(l, begin);
-	n = is_float ? bad("there are no fractions: all numbers are whole", "take a smaller unit: 1500ms instead of 1.5s") :
-		       number_parse(l->arena, l->text + begin, l->pos - begin, false);
+	n = is_float ?
+		bad("fractions are not supported: all numbers are integers", "use a smaller unit: 1500ms instead of 1.5s") :
+		number_parse(l->arena, l->text + begin, l->pos - begin, false);
 	t.num = n.value;
 	if (n.why && may_report(l, begin)) {
 		diag_error(l->diag, t.span, E_BAD_LITERAL, "%s", n.why);
@@ -446,7 +447,7 @@ static struct token lex_dollar(struct lex *l)
 		t.kind = TOK_PARAM;
 		take_name(l);
 		digits = arena_strndup(l->arena, l->text + begin + 1, l->pos - begin - 1);
-		/* Nobody has a million parameters; and the index has 32 bits. */
+		/* No script has a million parameters; and the index has 32 bits. */
 		is_bad = digits[0] == '0' || !read_digits(&digits, 10, &t.num) || *digits || t.num > 1000000;
 		if (is_bad)
 			t.num = 1;
@@ -478,7 +479,7 @@ static struct token lex_map(struct lex *l)
 	return t;
 }
 
-/* What people paste: typographic characters that look like ASCII ones. */
+/* Pasted text: typographic characters that look like ASCII ones. */
 static const struct {
 	const char *bytes, *hint;
 } lookalikes[] = {
@@ -522,7 +523,7 @@ static void skip_unknown(struct lex *l)
 	else
 		diag_error(l->diag, span_from(l, begin), E_SYNTAX, "unexpected character '%c'", c);
 	if (c == '#')
-		hint = "preprocessor lines stand at the top of a script; comments start with //";
+		hint = "preprocessor directives come at the top of a script; comments start with //";
 	if (hint)
 		diag_hint(l->diag, "%s", hint);
 }
@@ -532,7 +533,7 @@ static bool lex_operator(struct lex *l, struct token *t)
 	for (enum token_kind k = TOK_SHL_ASSIGN; k < TOKEN_KIND_CNT; k++) {
 		u32 n;
 
-		/* Nearly all rows are out by their first character. */
+		/* The first character excludes nearly all rows. */
 		if (l->text[l->pos] != kind_texts[k][0])
 			continue;
 		n = strlen(kind_texts[k]);

@@ -1,8 +1,9 @@
-/* From text to tokens, one at a time: the parser asks for the next token only where tokens are meant, because attach points are
- * raw text. It may move `pos` back and lex again; what is wrong with a token is reported the first time only.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From text to tokens, one at a time: the parser asks for the next token only where the grammar has tokens, because attach points
+ * are raw text. It may move `pos` back and lex again; an error in a token is reported only the first time.
  *
- * Any bytes will do as input, NUL included. A malformed literal is reported and yields a token of its kind all the same, so that
- * the parser has nothing more to say about it; bytes that begin no token are reported and skipped. */
+ * The input may hold any bytes, NUL included. A malformed literal is reported and yields a token of its kind all the same, so
+ * that the parser has nothing more to say about it; bytes that begin no token are reported and skipped. */
 #pragma once
 
 #include "base/diag.h"
@@ -34,12 +35,13 @@ struct lex {
 	u32 src;
 	const char *text;
 	u32 len;
-	u32 pos;        /* where the next token is looked for */
+	u32 pos;        /* where the next token begins, after blanks */
 	bool after_dot; /* the token before was a `.`: digits are a member (`.0.1` is no fraction) */
 	bool quiet;     /* report nothing: text that is skipped after an error */
-	bool cut_short; /* a string or comment without end was reported: what is missing at the text's end may be inside of it */
+	bool cut_short; /* an unterminated string or comment was reported: tokens that seem to be missing at the end may be inside
+			   it */
 	u32 cut_end;    /* … where the last such string ends */
-	u32 reported;   /* offsets below this were lexed before: nothing is said about them again */
+	u32 reported;   /* offsets below this were lexed before: errors there are not reported again */
 };
 
 /* Starts at the beginning of source `src`, behind a byte order mark and a `#!` line. */
@@ -57,7 +59,7 @@ static inline bool token_is_keyword(enum token_kind kind)
 	return kind >= TOK_BREAK && kind <= TOK_WHILE;
 }
 
-/* The result of reading a number: why is NULL if it is one; else a message, and hint (may be NULL) tells what to write. */
+/* The result of reading a number: why is NULL if it is one; else a message, and hint (may be NULL) says what to write. */
 struct number {
 	u64 value;
 	const char *why, *hint;

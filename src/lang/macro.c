@@ -1,15 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Macros and functions: a call becomes a copy of the body.
  *
- * $x stands for the variable that was passed, @m for the map; a plain name for the whole expression, at each use. Variables of the body get
- * a name of their own for each call, so that they meet none of the caller's. A body touches no maps but those that were passed. Arguments
- * are expanded before they are put in, so a macro that is met while it is being expanded calls itself.
+ * $x stands for the variable that was passed, @m for the map; a plain name for the whole expression, at each use. Variables of
+ * the body are renamed for each call, so that they do not clash with the caller's. A body may use only the maps that were passed.
+ * Arguments are expanded before they are substituted, so a macro that occurs while it is being expanded calls itself.
  *
  * A function's parameters and its result are variables with the declared types, and it may use all maps. */
 #include "lang/compile.h"
 
-#include "fn/fn.h"
+#include "lang/fn.h"
 
-/* Limits that keep the recursion of later stages inside the stack, and the script's size within reason. */
+/* Limits that keep the recursion of later stages inside the stack, and bound the size of the script. */
 #define NODES_MAX 200000
 #define DEPTH_MAX 32
 
@@ -41,15 +42,16 @@ static bool is_too_big(struct expander *x, struct span at)
 {
 	if (x->node_cnt <= NODES_MAX)
 		return false;
-	diag_error(x->c->diag, at, E_TOO_BIG, "the macros of this script grow without measure");
+	diag_error(x->c->diag, at, E_TOO_BIG, "the macros of this script expand to too much code");
 	return true;
 }
 
 static struct expr *arg_copy(struct expansion *n, u32 i)
 {
 	const struct copy_hooks *hooks = copy_set_hooks(NULL);
-	/* Instead of too much, anything: the script is refused. */
-	struct expr *copy = is_too_big(n->x, n->m->span) ? arena_new(n->x->c->arena, struct expr) : expr_copy(n->x->c->arena, n->args[i]);
+	/* Too large: any expression will do, because the script is rejected. */
+	struct expr *copy = is_too_big(n->x, n->m->span) ? arena_new(n->x->c->arena, struct expr) :
+							   expr_copy(n->x->c->arena, n->args[i]);
 
 	expr_walk(copy, count_node, &n->x->node_cnt);
 	copy_set_hooks(hooks);
@@ -83,7 +85,8 @@ static struct expr *replace_map(struct expansion *n, const struct expr *e)
 	if (n->m->is_fn)
 		return NULL;
 	if (!param) {
-		diag_error(n->x->c->diag, at, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which it was not given", n->m->name, e->map.name);
+		diag_error(n->x->c->diag, at, E_NOT_ALLOWED_HERE, "the macro %s uses %s, which is not one of its parameters",
+			   n->m->name, e->map.name);
 		diag_hint(n->x->c->diag, "make it a parameter: macro %s(%s…)", n->m->name, e->map.name);
 		return NULL;
 	}
@@ -207,12 +210,20 @@ static void declare(struct stmt *s, void *arg)
 	case S_RETURN:
 		declare_return(n, s);
 		break;
-	case S_BREAK: case S_CONTINUE:
+	case S_BREAK:
+	case S_CONTINUE:
 		if (n->m->is_fn || !leaves_loop(n->m->body, s->span))
 			break;
-		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE, "a macro cannot leave a loop");
+		diag_error(n->x->c->diag, s->span, E_NOT_ALLOWED_HERE,
+			   "'break' and 'continue' in a macro need a loop in the macro itself");
 		break;
-	case S_EXPR: case S_ASSIGN: case S_IF: case S_BLOCK: case S_DISCARD: case S_WHILE: case S_UNROLL:
+	case S_EXPR:
+	case S_ASSIGN:
+	case S_IF:
+	case S_BLOCK:
+	case S_DISCARD:
+	case S_WHILE:
+	case S_UNROLL:
 		break;
 	}
 }
@@ -235,7 +246,7 @@ static u32 misfits(const struct macro *m, const struct expr *call)
 	return cnt;
 }
 
-/* The macro that is meant: by the number of arguments, then by their kinds. *is_macro says whether there is any of that name. */
+/* Selects the macro by the number of arguments, then by their kinds. *is_macro: whether there is any of that name. */
 static const struct macro *choose(const struct script *s, const struct expr *call, bool *is_macro)
 {
 	const struct macro *best = NULL;
@@ -279,15 +290,16 @@ static bool may_enter(struct expander *x, const struct macro *m, const struct ex
 	vec_for(o, &x->open) {
 		if (*o != m)
 			continue;
-		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the %s %s %s itself", kind_of(m), m->name, m->is_fn ? "calls" : "uses");
+		diag_error(x->c->diag, call->span, E_NOT_ALLOWED_HERE, "the %s %s %s itself", kind_of(m), m->name,
+			   m->is_fn ? "calls" : "uses");
 		if (m->is_fn)
-			diag_hint(x->c->diag, "a function is put in at each of its calls: use a loop");
+			diag_hint(x->c->diag, "functions cannot be recursive: each call is replaced by the body; use a loop");
 		return false;
 	}
 	if (x->open.cnt < DEPTH_MAX)
 		return !is_too_big(x, m->span);
-	diag_error(x->c->diag, call->span, E_TOO_BIG, "too many macros inside of each other");
-	diag_hint(x->c->diag, "%u are the most that is allowed", DEPTH_MAX);
+	diag_error(x->c->diag, call->span, E_TOO_BIG, "macro calls are nested too deeply");
+	diag_hint(x->c->diag, "the limit is %u levels", DEPTH_MAX);
 	return false;
 }
 
@@ -391,8 +403,9 @@ static void expand(struct expr *e, void *arg)
 	if (m) {
 		expand_call(x, m, e);
 	} else if (is_macro && !fn_find(e->call.name, &suffix)) {
-		diag_error(x->c->diag, e->span, E_ARG_COUNT, "no %s %s takes %u argument%s", is_fn_name(x->c->script, e->call.name) ? "function" : "macro",
-			   e->call.name, e->call.arg_cnt, e->call.arg_cnt == 1 ? "" : "s");
+		diag_error(x->c->diag, e->span, E_ARG_COUNT, "no %s %s takes %u argument%s",
+			   is_fn_name(x->c->script, e->call.name) ? "function" : "macro", e->call.name, e->call.arg_cnt,
+			   e->call.arg_cnt == 1 ? "" : "s");
 		fail(e);
 	}
 }
@@ -421,13 +434,18 @@ static void check_macros(struct compile *c)
 				continue;
 			diag_locate(c->diag, o->span, &line, &col);
 			diag_error(c->diag, m->span, E_REDECLARED, "the %s %s is defined twice", kind_of(m), m->name);
-			diag_hint(c->diag, m->is_fn || o->is_fn ? "the other one is at line %u, column %u" : "the other one is at line %u, column %u; macros of one name differ in their parameters", line, col);
+			diag_hint(c->diag,
+				  m->is_fn || o->is_fn ?
+					  "the other one is at line %u, column %u" :
+					  "the other one is at line %u, column %u; macros of one name differ in their parameters",
+				  line, col);
 		}
 		for (u32 i = 0; i < m->param_cnt; i++) {
 			const struct fn *fn = m->params[i].kind ? NULL : fn_find(m->params[i].name, &suffix);
 
 			if ((fn && fn->flags & FN_WORD) || (!m->params[i].kind && type_of_word(m->params[i].name)))
-				diag_error(c->diag, m->params[i].span, E_REDECLARED, "a parameter cannot be called '%s', which has a meaning of its own",
+				diag_error(c->diag, m->params[i].span, E_REDECLARED,
+					   "a parameter cannot be called '%s': that is the name of a builtin or a type",
 					   m->params[i].name);
 		}
 	}

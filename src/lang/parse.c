@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "lang/parse.h"
 
 #include <ctype.h>
@@ -105,7 +106,7 @@ bool parse_enter(struct parser *p, u32 cost)
 {
 	if (p->nest + cost > NEST_MAX) {
 		diag_error(p->diag, p->tok.span, E_TOO_BIG, "too many levels of nesting");
-		diag_hint(p->diag, "%u levels are the most that is allowed", NEST_MAX / NEST_COST);
+		diag_hint(p->diag, "the limit is %u levels", NEST_MAX / NEST_COST);
 		return false;
 	}
 	p->nest += cost;
@@ -198,7 +199,7 @@ static bool config_at(struct parser *p)
 	return byte_at(p, l.pos) == '{';
 }
 
-/* Gives the look-ahead token back: what follows is raw again. */
+/* Un-reads the look-ahead token: raw text follows. */
 static void unread(struct parser *p)
 {
 	p->lex.pos = p->tok.span.begin;
@@ -215,27 +216,10 @@ static void cpp_line(struct parser *p)
 
 	while (l->pos < l->len && l->text[l->pos] != '\n')
 		l->pos++;
-	diag_error(p->diag, (struct span){ l->src, begin, l->pos }, E_SYNTAX, "this is no line of the preprocessor");
-	diag_hint(p->diag, "those are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #pragma; comments start with //");
-}
-
-/* c_type: see lang/cdecl.c. */
-static void c_definition(struct parser *p)
-{
-	struct cstream s;
-
-	if (!*p->ctypes) {
-		*p->ctypes = ctypes_new(p->arena, p->diag, compile_types(p->c));
-		p->c->script_types = ctypes_source(*p->ctypes);
-	}
-	cstream_init(&s, p->cpp, &p->lex);
-	/* Types of the kernel are not known here, and do not matter. */
-	p->diag->muted = p->c->parse_only;
-	ctypes_parse(*p->ctypes, &s);
-	p->diag->muted = false;
-	p->lex.pos = s.at;
-	p->lex.reported = s.lex.reported;
-	p->lex.cut_short = s.lex.cut_short;
+	diag_error(p->diag, (struct span){ l->src, begin, l->pos }, E_SYNTAX, "this is not a preprocessor directive");
+	diag_hint(
+		p->diag,
+		"the directives are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #pragma; comments start with //");
 }
 
 /* ---- macros and functions ---- */
@@ -296,7 +280,8 @@ static bool macro_head(struct parser *p, struct macro *m)
 				return false;
 			vec_for(o, &params) {
 				if (o->kind == param.kind && str_eq(o->name, param.name)) {
-					diag_error(p->diag, param.span, E_REDECLARED, "there is a parameter '%s' already", param.name);
+					diag_error(p->diag, param.span, E_REDECLARED, "there is a parameter '%s' already",
+						   param.name);
 					return false;
 				}
 			}
@@ -408,7 +393,7 @@ static void config_block(struct parser *p)
 	} else if (p->has_config) {
 		diag_error(p->diag, at, E_SYNTAX, "a script has only one config block");
 	} else if (has_items(p)) {
-		diag_error(p->diag, at, E_SYNTAX, "the config block must stand before all probes and map declarations");
+		diag_error(p->diag, at, E_SYNTAX, "the config block must come before all probes and map declarations");
 	}
 	p->has_config = true;
 	parse_advance(p); /* the caller has seen "=" and "{" */
@@ -464,7 +449,7 @@ static bool map_decl(struct parser *p)
 	parse_advance(p);
 	if (p->tok.kind != TOK_MAP) {
 		if (parse_expected(p, "a map after 'let'"))
-			diag_hint(p->diag, "only maps are declared outside of probes: let @m = hash(100);");
+			diag_hint(p->diag, "only maps can be declared outside of probes: let @m = hash(100);");
 		return false;
 	}
 	d.map = p->tok.text;
@@ -531,7 +516,7 @@ static void predicate(struct parser *p, struct probe *pr)
 		return;
 	}
 	if (pr->pred && parse_expected_after_expr(p, "'/' to end the predicate") && p->tok.kind != TOK_ASSIGN)
-		diag_hint(p->diag, "a predicate is an expression between slashes, with the probe's '{' right behind it");
+		diag_hint(p->diag, "a predicate is an expression between slashes, followed by the probe's '{'");
 	p->lex.quiet = true;
 	while (p->tok.kind != TOK_LBRACE && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_END)
 		parse_advance(p);
@@ -570,8 +555,8 @@ static void stray(struct parser *p, int c)
 	struct span at = { p->lex.src, p->lex.pos, p->lex.pos + 1 };
 
 	if (c == '}') {
-		diag_error(p->diag, at, E_SYNTAX, "this '}' closes nothing");
-		diag_hint(p->diag, "the probe above it has been closed already");
+		diag_error(p->diag, at, E_SYNTAX, "this '}' has no matching '{'");
+		diag_hint(p->diag, "the probe above is already closed");
 		p->lex.pos++;
 	} else if (c == ';') {
 		diag_error(p->diag, at, E_SYNTAX, "no ';' is needed after a probe");
@@ -595,7 +580,7 @@ static void item(struct parser *p)
 		stray(p, c);
 	else if (word_at(p, "struct", &after) || word_at(p, "union", &after) || word_at(p, "enum", &after) ||
 		 word_at(p, "typedef", &after))
-		c_definition(p);
+		cdecl_parse(p->cpp, &p->lex);
 	else if (config_at(p))
 		config_block(p);
 	else if (word_at(p, "import", &after) && byte_at(p, after) == '"')
@@ -627,7 +612,7 @@ void parse_items(struct parser *p, u32 src)
 		if (gave_up(p))
 			break;
 		item(p);
-		/* Every item takes something; if one does not, do not look at it for ever. */
+		/* Every item consumes text; if one does not, do not loop forever. */
 		if (p->lex.pos <= begin)
 			p->lex.pos = begin + 1;
 	}
@@ -636,23 +621,21 @@ void parse_items(struct parser *p, u32 src)
 bool lang_parse(struct compile *c, u32 src)
 {
 	struct cpp cpp;
-	struct ctypes *ctypes = NULL;
 	struct imports imports = {};
-	struct parser p = { .c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .ctypes = &ctypes, .imports = &imports, .grouping_at = NOWHERE };
+	struct parser p = {
+		.c = c, .arena = c->arena, .diag = c->diag, .cpp = &cpp, .imports = &imports, .grouping_at = NOWHERE
+	};
 
 	p.errors_before = c->diag->error_cnt;
 
 	c->script = p.script = arena_new(c->arena, struct script);
 	p.script->src = src;
-	cpp_init(&cpp, c->arena, c->diag);
-	cpp.include = parse_include;
-	cpp.include_arg = &p;
-	if (c->target && c->target->types)
-		cpp_predefine(&cpp, "BPFTRACE_HAVE_BTF", 1);
+	cpp_init(&cpp, c, &p);
 	imports_add(&p, src);
 	parse_items(&p, src);
-	if (ctypes && !c->parse_only)
-		ctypes_finish(ctypes);
+	if (!c->parse_only && c->diag->error_cnt == p.errors_before)
+		c->script_types = cdecl_types(&cpp);
+	cpp_release(&cpp);
 	if (gave_up(&p))
 		diag_error_nowhere(c->diag, E_SYNTAX, "too many errors: the rest of the script was not read");
 	if (c->parse_only)

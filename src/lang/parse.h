@@ -1,12 +1,13 @@
-/* Inside of the parser: what parse.c (program, config), parse_attach.c (attach points), parse_stmt.c (blocks) and parse_expr.c
- * (expressions, types) share. Everybody else calls lang_parse() of compile.h.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Internals of the parser, shared by parse.c (program, config), parse_attach.c (attach points), parse_stmt.c (blocks) and
+ * parse_expr.c (expressions, types). All other code calls lang_parse() of compile.h.
  *
  * Recursive descent over one token of look-ahead, `tok`; where more is needed the lexer is wound back (parse_mark). A rule is
  * entered with tok at its first token and left with tok behind its last one. A rule that returns NULL or false has reported why;
  * the statement around it skips to its end and parsing goes on, so one run shows several errors.
  *
- * Between the items of a program there is no token: attach points are raw text, so `lex.pos` itself is the place. An item calls
- * parse_advance() to get its first token.
+ * Between the items of a program there is no token: attach points are raw text, so `lex.pos` itself is the position. An item
+ * calls parse_advance() to get its first token.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 #define NEST_COST 5
 #define NEST_MAX (200 * NEST_COST)
 #define LINKS_MAX 2000
-/* Past this many errors the rest is likely noise. */
+/* Parsing stops after this many errors: later ones are probably consequences of earlier ones. */
 #define ERRORS_MAX 50
 
 struct parser {
@@ -27,22 +28,21 @@ struct parser {
 	struct arena *arena;
 	struct diag *diag;
 	struct script *script;
-	struct cpp *cpp;         /* what is #defined */
+	struct cpp *cpp;         /* C: what is #defined, and types; NULL where no name is left to replace */
 	struct imports *imports; /* files that were read */
-	struct ctypes **ctypes;  /* what C definitions made; *ctypes is NULL before the first */
 	struct lex lex;
-	struct token tok;  /* the one to look at */
-	struct span prev;  /* of the token before it */
+	struct token tok;            /* the current token */
+	struct span prev;            /* of the token before it */
 	vec(const char *) expanding; /* #defined names whose value is being read */
 	u32 nest;
 	u32 links;         /* operators in this statement so far */
 	u32 grouping_at;   /* offset of a `(` that cannot begin a cast to an unknown name: that of `if (x) …`; or NOWHERE */
 	bool in_predicate; /* `/` before `{` is its end */
-	bool end_reported; /* something has been said about the text's end */
+	bool end_reported; /* an unexpected end of the text was reported */
 	bool has_config;
-	bool is_import;    /* not the script itself, but a file that it imports */
-	u64 missing_params; /* bit N: that $N was not given has been said */
-	u32 errors_before; /* errors there were before this script */
+	bool is_import;     /* not the script itself, but a file that it imports */
+	u64 missing_params; /* bit N: a missing $N was reported */
+	u32 errors_before;  /* errors there were before this script */
 };
 #define NOWHERE UINT32_MAX
 
@@ -64,15 +64,16 @@ struct token parse_peek(struct parser *p);
 bool parse_accept(struct parser *p, enum token_kind kind);
 /* Reports "expected '<kind>' <where>, found …" when tok is another one. */
 bool parse_expect(struct parser *p, enum token_kind kind, const char *where);
-/* Whether to say that something is missing at the text's end: once, and not when an open string may have swallowed it. */
+/* Whether to report a token that is missing at the end of the text: once, and not when an unterminated string may contain it. */
 bool parse_end_is_news(struct parser *p);
-/* Whether tok follows a string that was not closed, and so may have swallowed what should stand here. */
+/* Whether tok follows an unterminated string, which may contain the expected token. */
 bool parse_is_after_cut(const struct parser *p);
-/* "expected <what>, found …" at tok. False when nothing was said, because the cause was reported before: then no hint follows. */
+/* "expected <what>, found …" at tok. False when nothing was reported, because the cause was reported before: then no hint
+ * follows. */
 bool parse_expected(struct parser *p, const char *what);
 /* The same where an expression ended: an '=' here was meant to be '=='. */
 bool parse_expected_after_expr(struct parser *p, const char *what);
-/* Reports part of the language that is not there yet, "<what> not supported yet". */
+/* Reports a part of the language that is not supported, "<what> not supported yet". */
 void parse_unsupported(struct parser *p, struct span at, const char *what);
 
 /* Counts a level of nesting; false, and an error, when there are too many. parse_leave() takes the same cost. */
@@ -93,8 +94,8 @@ void parse_items(struct parser *p, u32 src);
 
 /* import = "import" string ";" ; lex.pos is at it. */
 void parse_import(struct parser *p);
-/* #include "name": reads the file if there is one beside the source. arg is the parser. */
-void parse_include(void *arg, const char *name, bool is_quoted, struct span at);
+/* #include "name": reads the file if there is one beside the source. */
+void parse_include(struct parser *p, const char *name, bool is_quoted, struct span at);
 
 struct imports {
 	vec(const char *) paths; /* of files that were read, absolute */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Attach points: raw text, not tokens, because paths, C++ names and wildcards do not look like the rest of the language.
  *
  * The text of one goes up to an unquoted `{`, `,` or whitespace, or to the `/` of a predicate. Before the first `:` no attach
@@ -132,17 +133,17 @@ static void fill_param(struct parser *p, const char **s, struct span at, struct 
 {
 	u64 n = 0;
 
-	for (++*s; isdigit((u8)**s); ++*s)
+	for (++*s; isdigit((u8) * *s); ++*s)
 		n = MIN(n * 10 + (**s - '0'), 1000000000);
 	if (n <= p->c->param_cnt) {
 		sbuf_puts(out, p->c->params[n - 1]);
 		return;
 	}
-	/* Once is enough for each. */
+	/* Each is reported once. */
 	if (p->missing_params & 1ull << MIN(n, 63))
 		return;
 	p->missing_params |= 1ull << MIN(n, 63);
-	diag_warn(p->diag, at, W_MISSING_PARAM, "positional parameter $%llu was not given: nothing takes its place",
+	diag_warn(p->diag, at, W_MISSING_PARAM, "positional parameter $%llu was not given: it is replaced by an empty text",
 		  (unsigned long long)n);
 }
 
@@ -238,7 +239,8 @@ bool parse_attach_points(struct parser *p, struct probe *pr)
 		diag_error(p->diag, raw(p) >= 0 ? here(p, word_len(p)) : ap.span, E_SYNTAX,
 			   "expected ',', '/' or '{' after the attach point '%s', found %s", ap.text, describe_raw(p));
 		if (ap.part_cnt > 1 && strchr(ap.parts[ap.part_cnt - 1], '/'))
-			diag_hint(p->diag, "a '/' right behind a name belongs to it; put a blank before the predicate's '/'");
+			diag_hint(p->diag,
+				  "a '/' directly after a name is part of the name; put a space before the predicate's '/'");
 		else
 			diag_hint(p->diag, "a probe looks like this: kprobe:vfs_read /pid == 1/ { @reads = count(); }");
 	}

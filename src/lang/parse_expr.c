@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "lang/parse.h"
 
-#include "fn/fn.h"
+#include "lang/fn.h"
 
 static struct expr *unary(struct parser *p);
 
@@ -13,7 +14,7 @@ static struct expr *expr_new(struct parser *p, enum expr_kind kind, struct span 
 	return e;
 }
 
-/* Stands for something that was reported: what is around it can be parsed. */
+/* Replaces a part that was reported, so that the text around it can be parsed. */
 static struct expr *placeholder(struct parser *p, struct span at)
 {
 	return expr_new(p, E_INT, span_join(at, p->prev));
@@ -26,17 +27,19 @@ static bool count_links(struct parser *p, u32 n)
 	if (p->links <= LINKS_MAX)
 		return true;
 	diag_error(p->diag, p->tok.span, E_TOO_BIG, "too many operators in one statement");
-	diag_hint(p->diag, "%u are the most that is allowed; store parts of it in variables", LINKS_MAX);
+	diag_hint(p->diag, "the limit is %u; store parts of the expression in variables", LINKS_MAX);
 	return false;
 }
 
 /* ---- names of the preprocessor ---- */
 
-/* A macro with parameters that an included header defines. Headers are read only when something is called that nothing else explains. */
-static const struct define *find_in_headers(struct parser *p)
+/* A macro with parameters that an included header defines. Headers are read only when something is called that nothing else
+ * explains. */
+static struct cmacro *find_in_headers(struct parser *p)
 {
 	struct header_set *headers = p->c->target && !p->c->parse_only ? p->c->target->headers : NULL;
 	struct header_macro m;
+	struct sbuf name = {};
 	u32 at = p->lex.pos, suffix;
 
 	while (at < p->lex.len && (p->lex.text[at] == ' ' || p->lex.text[at] == '\t'))
@@ -44,32 +47,36 @@ static const struct define *find_in_headers(struct parser *p)
 	if (!headers || !headers->is_used || at >= p->lex.len || p->lex.text[at] != '(' || fn_find(p->tok.text, &suffix) ||
 	    !headers->macro(headers, p->arena, p->tok.text, &m) || !m.is_function)
 		return NULL;
-	avec_push(p->arena, &p->cpp->defines, (struct define){ .name = p->tok.text, .at = p->tok.span, .text = m.text, .end = strlen(m.text),
-							       .is_function = true, .params = m.params, .param_cnt = m.param_cnt });
-	return &p->cpp->defines.at[p->cpp->defines.cnt - 1];
+	sbuf_printf(&name, "%s(", p->tok.text);
+	for (u32 i = 0; i < m.param_cnt; i++)
+		sbuf_printf(&name, "%s%s", i ? ", " : "", m.params[i]);
+	sbuf_putc(&name, ')');
+	pp_define(p->cpp->pp, sbuf_str(&name), m.text);
+	sbuf_release(&name);
+	return pp_find_macro(p->cpp->pp, p->tok.text);
 }
 
 /* What the name at tok is #defined as; NULL if it is not. */
-static const struct define *find_define(struct parser *p)
+static struct cmacro *find_define(struct parser *p)
 {
-	const struct define *d = p->tok.kind == TOK_IDENT && p->cpp ? cpp_find(p->cpp, p->tok.text) : NULL;
+	struct cmacro *m = p->tok.kind == TOK_IDENT && p->cpp ? pp_find_macro(p->cpp->pp, p->tok.text) : NULL;
 
-	if (!d && p->tok.kind == TOK_IDENT && p->cpp)
-		d = find_in_headers(p);
+	if (!m && p->tok.kind == TOK_IDENT && p->cpp)
+		m = find_in_headers(p);
 	/* A name is not replaced inside of its own value. */
 	vec_for(name, &p->expanding)
-		if (d && str_eq(*name, d->name))
+		if (m && str_eq(*name, m->sym->name))
 			return NULL;
-	return d;
+	return m;
 }
 
 /* ---- types ---- */
 
 /* Names that are types and nothing else; other names are types only where the syntax leaves no choice. */
 static const char *const type_words[] = {
-	"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "void", "string", "buffer", "inet",
-	"timestamp", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "__u8", "__u16", "__u32", "__u64", "__s8", "__s16",
-	"__s32", "__s64", "const", "volatile",
+	"bool",   "int8",  "int16",     "int32", "int64", "uint8", "uint16", "uint32", "uint64", "void",     "string",
+	"buffer", "inet",  "timestamp", "u8",    "u16",   "u32",   "u64",    "s8",     "s16",    "s32",      "s64",
+	"__u8",   "__u16", "__u32",     "__u64", "__s8",  "__s16", "__s32",  "__s64",  "const",  "volatile",
 };
 /* C's integer types may take several of these: `unsigned long int`. */
 static const char *const c_words[] = { "char", "short", "int", "long", "unsigned", "signed" };
@@ -101,7 +108,7 @@ static bool at_type_word(const struct parser *p)
 	if (t->kind != TOK_IDENT)
 		return false;
 	return is_one_of(t->text, type_words, ARRAY_CNT(type_words)) || at_c_word(p) ||
-	       (t->len > 2 && str_eq(t->text + t->len - 2, "_t"));
+		(t->len > 2 && str_eq(t->text + t->len - 2, "_t"));
 }
 
 /* What follows `(name)` or `(type)`. */
@@ -114,10 +121,27 @@ enum follow {
 static enum follow follow_of(enum token_kind kind)
 {
 	switch ((int)kind) { /* of the many tokens only these */
-	case TOK_INT: case TOK_STR: case TOK_IDENT: case TOK_VAR: case TOK_PARAM: case TOK_MAP: case TOK_TRUE: case TOK_FALSE:
-	case TOK_SIZEOF: case TOK_OFFSETOF: case TOK_TYPEINFO: case TOK_COMPTIME: case TOK_LPAREN: case TOK_BANG: case TOK_TILDE:
+	case TOK_INT:
+	case TOK_STR:
+	case TOK_IDENT:
+	case TOK_VAR:
+	case TOK_PARAM:
+	case TOK_MAP:
+	case TOK_TRUE:
+	case TOK_FALSE:
+	case TOK_SIZEOF:
+	case TOK_OFFSETOF:
+	case TOK_TYPEINFO:
+	case TOK_COMPTIME:
+	case TOK_LPAREN:
+	case TOK_BANG:
+	case TOK_TILDE:
 		return FOLLOW_EXPR;
-	case TOK_MINUS: case TOK_STAR: case TOK_AMP: case TOK_PLUS_PLUS: case TOK_MINUS_MINUS:
+	case TOK_MINUS:
+	case TOK_STAR:
+	case TOK_AMP:
+	case TOK_PLUS_PLUS:
+	case TOK_MINUS_MINUS:
 		return FOLLOW_EITHER;
 	}
 	return FOLLOW_NONE;
@@ -270,10 +294,11 @@ static bool type_of(struct parser *p, struct type_ref *ref)
 {
 	parse_advance(p);
 	return parse_expect(p, TOK_LPAREN, "after 'typeof'") && type_or_expr(p, &ref->of_type, &ref->of_expr) &&
-	       parse_expect(p, TOK_RPAREN, "after the type or expression");
+		parse_expect(p, TOK_RPAREN, "after the type or expression");
 }
 
-/* type = ( "struct" | "union" | "enum" ) name { "::" name } suffixes | name suffixes | C integer words suffixes | typeof suffixes ; */
+/* type = ( "struct" | "union" | "enum" ) name { "::" name } suffixes | name suffixes | C integer words suffixes | typeof suffixes
+ * ; */
 struct type_ref *parse_type(struct parser *p)
 {
 	struct type_ref *ref = arena_new(p->arena, struct type_ref);
@@ -349,7 +374,7 @@ static void set_span(struct expr *e, void *arg)
 }
 
 /* The name at tok is #defined: its value, read as an expression, stands for it. */
-static struct expr *defined_value(struct parser *p, const struct define *d)
+static struct expr *defined_value(struct parser *p, struct cmacro *m)
 {
 	struct token name = p->tok;
 	struct lex lex = p->lex, value;
@@ -357,29 +382,29 @@ static struct expr *defined_value(struct parser *p, const struct define *d)
 	struct expr *e = NULL;
 	u32 errors = p->diag->error_cnt;
 
-	if (d->is_function) {
-		enum cpp_call call = cpp_call(p->cpp, d, name.span, &p->lex, &value, &lex.pos);
+	if (m->is_function) {
+		enum pp_call call = cpp_call(p->cpp, m, name.span, &p->lex, &value, &lex.pos);
 
-		if (call == CPP_NO_CALL)
+		if (call == PP_NO_CALL)
 			return plain_call(p);
-		if (call == CPP_FAILED) {
+		if (call == PP_FAILED) {
 			p->lex.pos = lex.pos;
 			parse_advance(p);
 			return placeholder(p, name.span);
 		}
 		p->cpp = NULL; /* nothing is left to replace */
 	}
-	/* Values that mention values grow fast: they count. */
+	/* Nested #defines grow fast, so they are counted. */
 	if (!count_links(p, 1) || !parse_enter(p, NEST_COST))
 		return NULL;
-	p->lex = d->is_function ? value : cpp_lex(cpp, d);
+	p->lex = m->is_function ? value : cpp_lex(cpp, m);
 	p->lex.quiet = lex.quiet;
-	avec_push(p->arena, &p->expanding, d->name);
+	avec_push(p->arena, &p->expanding, m->sym->name);
 	parse_advance(p);
 	if (p->tok.kind != TOK_END)
 		e = parse_expr(p);
 	if (errors == p->diag->error_cnt && (!e || p->tok.kind != TOK_END)) {
-		diag_error(p->diag, name.span, E_SYNTAX, "'%s' is #defined as something that is no expression", d->name);
+		diag_error(p->diag, name.span, E_SYNTAX, "'%s' is #defined as text that is not an expression", m->sym->name);
 		e = NULL;
 	}
 	p->expanding.cnt--;
@@ -562,7 +587,8 @@ static struct expr *size_of(struct parser *p)
 	return e;
 }
 
-/* The same before a `,`: look_at_type() wants the `)`, so here a keyword or a name that is only a type decides, and a lone name. */
+/* The same before a `,`: look_at_type() wants the `)`, so here a keyword or a name that is only a type decides, and a lone name.
+ */
 static bool offset_base(struct parser *p, struct expr *e)
 {
 	enum token_kind next = parse_peek(p).kind;
@@ -661,7 +687,7 @@ static struct expr *parameter(struct parser *p)
 /* primary = integer | string | bool | var | "$" N | "$#" | map | call | paren | sizeof | … ; */
 static struct expr *primary(struct parser *p)
 {
-	const struct define *define;
+	struct cmacro *define;
 
 	switch ((int)p->tok.kind) { /* most tokens begin no expression */
 	case TOK_INT:
@@ -682,7 +708,8 @@ static struct expr *primary(struct parser *p)
 		return define ? defined_value(p, define) : plain_call(p);
 	case TOK_LPAREN:
 		return paren(p);
-	case TOK_SIZEOF: case TOK_TYPEINFO:
+	case TOK_SIZEOF:
+	case TOK_TYPEINFO:
 		return size_of(p);
 	case TOK_OFFSETOF:
 		return offset_of(p);
@@ -886,15 +913,11 @@ struct infix {
 static struct infix infix_of(enum token_kind kind)
 {
 	static const struct infix table[TOKEN_KIND_CNT] = {
-		[TOK_LOR] = { 1, BIN_LOR },
-		[TOK_LAND] = { 2, BIN_LAND },
-		[TOK_PIPE] = { 3, BIN_OR },
-		[TOK_CARET] = { 4, BIN_XOR },
-		[TOK_AMP] = { 5, BIN_AND },
-		[TOK_EQ] = { 6, BIN_EQ }, [TOK_NE] = { 6, BIN_NE },
-		[TOK_LT] = { 7, BIN_LT }, [TOK_LE] = { 7, BIN_LE }, [TOK_GT] = { 7, BIN_GT }, [TOK_GE] = { 7, BIN_GE },
-		[TOK_SHL] = { 8, BIN_SHL }, [TOK_SHR] = { 8, BIN_SHR },
-		[TOK_PLUS] = { 9, BIN_ADD }, [TOK_MINUS] = { 9, BIN_SUB },
+		[TOK_LOR] = { 1, BIN_LOR },   [TOK_LAND] = { 2, BIN_LAND },  [TOK_PIPE] = { 3, BIN_OR },
+		[TOK_CARET] = { 4, BIN_XOR }, [TOK_AMP] = { 5, BIN_AND },    [TOK_EQ] = { 6, BIN_EQ },
+		[TOK_NE] = { 6, BIN_NE },     [TOK_LT] = { 7, BIN_LT },      [TOK_LE] = { 7, BIN_LE },
+		[TOK_GT] = { 7, BIN_GT },     [TOK_GE] = { 7, BIN_GE },      [TOK_SHL] = { 8, BIN_SHL },
+		[TOK_SHR] = { 8, BIN_SHR },   [TOK_PLUS] = { 9, BIN_ADD },   [TOK_MINUS] = { 9, BIN_SUB },
 		[TOK_STAR] = { 10, BIN_MUL }, [TOK_SLASH] = { 10, BIN_DIV }, [TOK_PERCENT] = { 10, BIN_MOD },
 	};
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "lang/parse.h"
 
 static struct stmt *stmt_new(struct parser *p, enum stmt_kind kind, struct span at)
@@ -14,7 +15,7 @@ static void recover(struct parser *p, u32 begin)
 {
 	u32 depth = 0;
 
-	/* The open string took the statement's end with it. */
+	/* The end of the statement is inside the unterminated string. */
 	if (parse_is_after_cut(p) && p->tok.span.begin > begin)
 		return;
 	p->lex.quiet = true;
@@ -111,7 +112,7 @@ static struct block *body(struct parser *p, const char *where)
 	if (p->tok.kind != TOK_LBRACE) {
 		if (parse_expected_after_expr(p, arena_printf(p->arena, "'{' after %s", where)) && p->tok.kind != TOK_END &&
 		    p->tok.kind != TOK_ASSIGN)
-			diag_hint(p->diag, "the braces are needed, also around a single statement");
+			diag_hint(p->diag, "braces are required, even around a single statement");
 		return NULL;
 	}
 	b = parse_block(p);
@@ -330,13 +331,15 @@ static bool for_stmt(struct parser *p, struct stmt **out)
 	} else if (e->kind == E_MAP && !e->map.key) {
 		s->for_.map = e;
 	} else {
-		diag_error(p->diag, e->span, E_SYNTAX, "a loop goes over a range or over a map");
-		diag_hint(p->diag, e->kind == E_MAP ? "leave the key away: it visits all entries" : "for ($i : 0..10) { … } or for ($kv : @map) { … }");
+		diag_error(p->diag, e->span, E_SYNTAX, "a loop iterates over a range or a map");
+		diag_hint(p->diag,
+			  e->kind == E_MAP ? "leave out the key: the loop visits all entries" :
+					     "for ($i : 0..10) { … } or for ($kv : @map) { … }");
 		return false;
 	}
-	if (has_paren && !parse_expect(p, TOK_RPAREN, "after what the loop goes over"))
+	if (has_paren && !parse_expect(p, TOK_RPAREN, "after the range or map"))
 		return false;
-	s->for_.body = body(p, "what the loop goes over");
+	s->for_.body = body(p, "the range or map");
 	if (!s->for_.body)
 		return false;
 	s->span = span_join(s->span, p->prev);
@@ -377,7 +380,7 @@ static bool is_assign_op(enum token_kind kind, bool *has_op, enum binary_op *op)
 	} ops[] = {
 		{ TOK_ADD_ASSIGN, BIN_ADD }, { TOK_SUB_ASSIGN, BIN_SUB }, { TOK_MUL_ASSIGN, BIN_MUL },
 		{ TOK_DIV_ASSIGN, BIN_DIV }, { TOK_MOD_ASSIGN, BIN_MOD }, { TOK_AND_ASSIGN, BIN_AND },
-		{ TOK_OR_ASSIGN, BIN_OR }, { TOK_XOR_ASSIGN, BIN_XOR }, { TOK_SHL_ASSIGN, BIN_SHL },
+		{ TOK_OR_ASSIGN, BIN_OR },   { TOK_XOR_ASSIGN, BIN_XOR }, { TOK_SHL_ASSIGN, BIN_SHL },
 		{ TOK_SHR_ASSIGN, BIN_SHR },
 	};
 
@@ -405,7 +408,7 @@ static void report_target(struct parser *p, const struct expr *e)
 	if (e->kind == E_PARAM)
 		diag_hint(p->diag, "positional parameters are constants; copy it to a variable: $x = $1");
 	else if (e->kind == E_FIELD || e->kind == E_INDEX)
-		diag_hint(p->diag, "memory that is traced, tuples and their parts cannot be changed");
+		diag_hint(p->diag, "traced memory, tuples and the elements of tuples are read-only");
 	else if (e->kind == E_CALL && !e->call.has_parens)
 		diag_hint(p->diag, "a variable is written $%s, a map @%s", e->call.name, e->call.name);
 }
@@ -471,9 +474,11 @@ static bool stmt(struct parser *p, struct stmt **out)
 		return return_stmt(p, out);
 	case TOK_LBRACE:
 		return block_stmt(p, out);
-	case TOK_WHILE: case TOK_UNROLL:
+	case TOK_WHILE:
+	case TOK_UNROLL:
 		return loop_stmt(p, out);
-	case TOK_BREAK: case TOK_CONTINUE:
+	case TOK_BREAK:
+	case TOK_CONTINUE:
 		return jump_stmt(p, out);
 	case TOK_FOR:
 		return for_stmt(p, out);
@@ -508,7 +513,7 @@ struct block *parse_block(struct parser *p)
 			recover(p, begin);
 		else if (s)
 			avec_push(p->arena, &stmts, s);
-		/* Whatever happened, something was taken, or the block ends here. */
+		/* In any case a token was consumed, or the block ends here. */
 		BUG_ON(p->tok.span.begin == begin && p->tok.kind != TOK_RBRACE && p->tok.kind != TOK_END);
 	}
 	parse_leave(p, NEST_COST);

@@ -1,6 +1,8 @@
-/* A source as pieces for the pretty-printer: tokens, comments, attach points. It reads the same text as the parser, but keeps what that
- * drops (comments, lines of the preprocessor, both branches of an #if), and it needs to know a little of the grammar: where an item begins
- * and ends, because attach points are no tokens; and which of its meanings an operator has, because that decides about the blanks around it. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A source as pieces for the formatter: tokens, comments, attach points. It reads the same text as the parser, but keeps what the
+ * parser drops (comments, preprocessor directives, both branches of an #if). It needs a little of the grammar: where an item
+ * begins and ends, because attach points are not tokens; and the meaning of an operator, because that decides the blanks around
+ * it. */
 #include "lang/pretty.h"
 
 #include <ctype.h>
@@ -55,7 +57,12 @@ static u32 column_of(const struct reader *r, u32 at)
 /* The piece goes from pos to end. */
 static struct piece *add(struct reader *r, enum piece_kind kind, u32 end)
 {
-	struct piece p = { .kind = kind, .begin = r->pos, .end = end, .newlines = r->newlines, .column = column_of(r, r->pos), .is_c = r->in_c };
+	struct piece p = { .kind = kind,
+			   .begin = r->pos,
+			   .end = end,
+			   .newlines = r->newlines,
+			   .column = column_of(r, r->pos),
+			   .is_c = r->in_c };
 
 	avec_push(r->arena, &r->pieces, p);
 	for (u32 i = r->pos; i < end; i++)
@@ -88,7 +95,7 @@ static bool at_line_begin(const struct reader *r)
 	return true;
 }
 
-/* Blanks, comments and lines of the preprocessor, up to what means something. */
+/* Skips blanks, comments and preprocessor directives. */
 static void skip_silent(struct reader *r)
 {
 	for (;;) {
@@ -100,7 +107,8 @@ static void skip_silent(struct reader *r)
 			add(r, PIECE_COMMENT, without_blanks(r, r->pos, end));
 			r->pos = end;
 		} else if (byte(r, 0) == '/' && byte(r, 1) == '*') {
-			for (end = r->pos + 2; end < r->len && !(r->text[end] == '/' && r->text[end - 1] == '*' && end > r->pos + 2); end++)
+			for (end = r->pos + 2;
+			     end < r->len && !(r->text[end] == '/' && r->text[end - 1] == '*' && end > r->pos + 2); end++)
 				;
 			add(r, PIECE_COMMENT, MIN(end + 1, r->len));
 		} else if (byte(r, 0) == '#' && at_line_begin(r)) {
@@ -296,7 +304,8 @@ static void read_items(struct reader *r)
 			read_c(r);
 		else if (word_at(r, "config") && byte(r, behind_blanks(r, 6)) == '=')
 			read_item(r, true, false);
-		else if ((word_at(r, "macro") || word_at(r, "fn")) && is_word(byte(r, behind_blanks(r, word_at(r, "fn") ? 2 : 5))))
+		else if ((word_at(r, "macro") || word_at(r, "fn")) &&
+			 is_word(byte(r, behind_blanks(r, word_at(r, "fn") ? 2 : 5))))
 			read_item(r, true, false);
 		else if (word_at(r, "import") || word_at(r, "let"))
 			read_item(r, false, word_at(r, "let"));
@@ -312,10 +321,19 @@ static bool ends_operand(const struct piece *p)
 	if (!p || p->kind != PIECE_TOKEN || p->ends_cast)
 		return false;
 	switch ((int)p->tok) { /* few end an operand */
-	case TOK_INT: case TOK_STR: case TOK_IDENT: case TOK_VAR: case TOK_PARAM: case TOK_MAP:
-	case TOK_TRUE: case TOK_FALSE: case TOK_RPAREN: case TOK_RBRACKET:
+	case TOK_INT:
+	case TOK_STR:
+	case TOK_IDENT:
+	case TOK_VAR:
+	case TOK_PARAM:
+	case TOK_MAP:
+	case TOK_TRUE:
+	case TOK_FALSE:
+	case TOK_RPAREN:
+	case TOK_RBRACKET:
 		return true;
-	case TOK_PLUS_PLUS: case TOK_MINUS_MINUS:
+	case TOK_PLUS_PLUS:
+	case TOK_MINUS_MINUS:
 		return p->is_postfix;
 	}
 	return false;
@@ -326,8 +344,18 @@ static bool begins_operand(const struct piece *p)
 	if (!p || p->kind != PIECE_TOKEN)
 		return false;
 	switch ((int)p->tok) { /* few begin an operand */
-	case TOK_INT: case TOK_STR: case TOK_IDENT: case TOK_VAR: case TOK_PARAM: case TOK_MAP:
-	case TOK_TRUE: case TOK_FALSE: case TOK_SIZEOF: case TOK_OFFSETOF: case TOK_TYPEOF: case TOK_TYPEINFO:
+	case TOK_INT:
+	case TOK_STR:
+	case TOK_IDENT:
+	case TOK_VAR:
+	case TOK_PARAM:
+	case TOK_MAP:
+	case TOK_TRUE:
+	case TOK_FALSE:
+	case TOK_SIZEOF:
+	case TOK_OFFSETOF:
+	case TOK_TYPEOF:
+	case TOK_TYPEINFO:
 		return true;
 	}
 	return false;
@@ -343,8 +371,9 @@ static const struct piece *significant(const struct pieces *ps, u32 i, int step)
 
 static bool text_is_int_type(const char *s, u32 n)
 {
-	static const char *const names[] = { "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int", "long", "char",
-					     "short", "bool", "void", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64" };
+	static const char *const names[] = { "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+					     "int",  "long",  "char",  "short", "bool",  "void",   "u8",     "u16",
+					     "u32",  "u64",   "s8",    "s16",   "s32",   "s64" };
 
 	if (n > 2 && s[n - 2] == '_' && s[n - 1] == 't')
 		return true;
@@ -360,8 +389,9 @@ static bool is_cast(const struct pieces *ps, u32 open, u32 close)
 	const struct piece *before = significant(ps, open, -1), *after = significant(ps, close, 1);
 	bool is_sure = false;
 
-	if (before && before->kind == PIECE_TOKEN && (ends_operand(before) || before->tok == TOK_SIZEOF || before->tok == TOK_OFFSETOF ||
-						      before->tok == TOK_TYPEOF || before->tok == TOK_TYPEINFO))
+	if (before && before->kind == PIECE_TOKEN &&
+	    (ends_operand(before) || before->tok == TOK_SIZEOF || before->tok == TOK_OFFSETOF || before->tok == TOK_TYPEOF ||
+	     before->tok == TOK_TYPEINFO))
 		return false;
 	for (u32 i = open + 1; i < close; i++) {
 		const struct piece *p = &ps->at[i];
@@ -377,13 +407,14 @@ static bool is_cast(const struct pieces *ps, u32 open, u32 close)
 		else if (p->tok != TOK_LBRACKET && p->tok != TOK_RBRACKET && p->tok != TOK_INT)
 			return false;
 	}
-	if (close == open + 1 || ps->at[open + 1].kind != PIECE_TOKEN || ps->at[open + 1].tok == TOK_INT || ps->at[open + 1].tok == TOK_STAR)
+	if (close == open + 1 || ps->at[open + 1].kind != PIECE_TOKEN || ps->at[open + 1].tok == TOK_INT ||
+	    ps->at[open + 1].tok == TOK_STAR)
 		return false;
 	if (begins_operand(after))
 		return true;
 	return is_sure && after && after->kind == PIECE_TOKEN &&
-	       (after->tok == TOK_LPAREN || after->tok == TOK_MINUS || after->tok == TOK_STAR || after->tok == TOK_AMP || after->tok == TOK_TILDE ||
-		after->tok == TOK_BANG);
+		(after->tok == TOK_LPAREN || after->tok == TOK_MINUS || after->tok == TOK_STAR || after->tok == TOK_AMP ||
+		 after->tok == TOK_TILDE || after->tok == TOK_BANG);
 }
 
 /* A `*` with nothing to multiply behind it. */
@@ -395,8 +426,9 @@ static bool is_type_star(const struct pieces *ps, u32 i)
 		return true;
 	while (piece_is(after, TOK_STAR))
 		after = significant(ps, after - ps->at, 1);
-	return piece_is(after, TOK_RPAREN) || piece_is(after, TOK_COMMA) || piece_is(after, TOK_ASSIGN) || piece_is(after, TOK_SEMI) ||
-	       piece_is(after, TOK_LBRACE) || (piece_is(after, TOK_LBRACKET) && !significant(ps, i, -1));
+	return piece_is(after, TOK_RPAREN) || piece_is(after, TOK_COMMA) || piece_is(after, TOK_ASSIGN) ||
+		piece_is(after, TOK_SEMI) || piece_is(after, TOK_LBRACE) ||
+		(piece_is(after, TOK_LBRACKET) && !significant(ps, i, -1));
 }
 
 static void classify(struct arena *a, struct pieces *ps)
@@ -410,8 +442,10 @@ static void classify(struct arena *a, struct pieces *ps)
 
 		if (p->kind != PIECE_TOKEN || p->opens_pred || p->closes_pred || p->is_prefix)
 			continue;
-		if (!before || before->ends_item || piece_is(before, TOK_SEMI) || piece_is(before, TOK_LBRACE) || piece_is(before, TOK_RBRACE))
-			annotates = p->tok == TOK_LET || (p->tok == TOK_IDENT && p->end - p->begin == 2 && !memcmp(ps->text + p->begin, "fn", 2));
+		if (!before || before->ends_item || piece_is(before, TOK_SEMI) || piece_is(before, TOK_LBRACE) ||
+		    piece_is(before, TOK_RBRACE))
+			annotates = p->tok == TOK_LET ||
+				(p->tok == TOK_IDENT && p->end - p->begin == 2 && !memcmp(ps->text + p->begin, "fn", 2));
 		switch ((int)p->tok) { /* those with several meanings */
 		case TOK_LPAREN:
 			avec_push(a, &opens, i);
@@ -424,20 +458,24 @@ static void classify(struct arena *a, struct pieces *ps)
 			p->is_star = is_type_star(ps, i);
 			p->is_prefix = !p->is_star && !ends_operand(before);
 			break;
-		case TOK_MINUS: case TOK_AMP:
+		case TOK_MINUS:
+		case TOK_AMP:
 			p->is_prefix = !ends_operand(before);
 			break;
-		case TOK_BANG: case TOK_TILDE:
+		case TOK_BANG:
+		case TOK_TILDE:
 			p->is_prefix = true;
 			break;
-		case TOK_PLUS_PLUS: case TOK_MINUS_MINUS:
+		case TOK_PLUS_PLUS:
+		case TOK_MINUS_MINUS:
 			p->is_postfix = ends_operand(before);
 			p->is_prefix = !p->is_postfix;
 			break;
 		case TOK_COLON:
 			p->is_annotation = annotates;
 			break;
-		case TOK_ASSIGN: case TOK_LBRACE:
+		case TOK_ASSIGN:
+		case TOK_LBRACE:
 			annotates = false;
 			break;
 		}

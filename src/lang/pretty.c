@@ -1,13 +1,15 @@
-/* Pieces on lines. First a tree: a statement is a list of parts, each a piece or a block of statements; items of the top level are statements
- * too. Then each statement is tried on one line; if it does not fit, or holds a block that needs more, it is written as segments between its
- * blocks, and segments that are too long are broken where the fewest brackets are open. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Places pieces on lines. First it builds a tree: a statement is a list of parts, each a piece or a block of statements; items of
+ * the top level are statements, too. Then each statement is tried on one line. If it does not fit, or holds a block that needs
+ * more lines, it is written as segments between its blocks, and segments that are too long are broken where the fewest brackets
+ * are open. */
 #include "lang/pretty.h"
 
 #include "base/vec.h"
 
 #define WIDTH 100
 #define TAB 8
-/* How far a line that goes on is set in: not a tab, so that it does not look like the block that follows. */
+/* The indentation of a continuation line: not a tab, so that it does not look like the block that follows. */
 #define CONTINUE 4
 
 struct node;
@@ -71,10 +73,11 @@ static bool goes_on(const struct pretty *p, const struct node *n, u32 parens)
 		return true;
 	if (first->is_c)
 		return next->is_c && next->tok != TOK_RBRACE;
-	if (piece_is(first, TOK_IF) || piece_is(first, TOK_WHILE) || piece_is(first, TOK_FOR) || piece_is(first, TOK_UNROLL) || piece_is(first, TOK_LBRACE))
+	if (piece_is(first, TOK_IF) || piece_is(first, TOK_WHILE) || piece_is(first, TOK_FOR) || piece_is(first, TOK_UNROLL) ||
+	    piece_is(first, TOK_LBRACE))
 		return false;
-	return next->tok >= TOK_SHL_ASSIGN && next->tok != TOK_PLUS_PLUS && next->tok != TOK_MINUS_MINUS && next->tok != TOK_RBRACE &&
-	       next->tok != TOK_LBRACE && next->tok != TOK_LPAREN;
+	return next->tok >= TOK_SHL_ASSIGN && next->tok != TOK_PLUS_PLUS && next->tok != TOK_MINUS_MINUS &&
+		next->tok != TOK_RBRACE && next->tok != TOK_LBRACE && next->tok != TOK_LPAREN;
 }
 
 static struct group *read_group(struct pretty *p, bool is_top, bool is_list, bool by_comma);
@@ -143,7 +146,7 @@ static struct group *read_group(struct pretty *p, bool is_top, bool is_list, boo
 		}
 		if (is_top) {
 			diag_error(p->diag, (struct span){ p->src, look(p)->begin, look(p)->end }, E_UNSUPPORTED,
-				   "this '}' closes nothing when all branches of #if are read");
+				   "this '}' has no matching '{' when all branches of #if are read");
 			diag_hint(p->diag, "give each branch all of its braces");
 			p->at++;
 			continue;
@@ -167,8 +170,8 @@ static bool would_join(const struct piece *a, const struct piece *b)
 	if (a->opens_pred)
 		return b->tok == TOK_STAR || b->tok == TOK_SLASH;
 	return a->is_prefix && b->is_prefix &&
-	       (((a->tok == TOK_MINUS || a->tok == TOK_MINUS_MINUS) && (b->tok == TOK_MINUS || b->tok == TOK_MINUS_MINUS)) ||
-		(a->tok == TOK_AMP && b->tok == TOK_AMP));
+		(((a->tok == TOK_MINUS || a->tok == TOK_MINUS_MINUS) && (b->tok == TOK_MINUS || b->tok == TOK_MINUS_MINUS)) ||
+		 (a->tok == TOK_AMP && b->tok == TOK_AMP));
 }
 
 static bool wants_space(const struct piece *a, const struct piece *b)
@@ -178,8 +181,9 @@ static bool wants_space(const struct piece *a, const struct piece *b)
 	if (!a)
 		return false;
 	if (a->kind != PIECE_TOKEN || b->kind != PIECE_TOKEN)
-		return !(piece_is(b, TOK_COMMA) || piece_is(b, TOK_RPAREN) || piece_is(b, TOK_SEMI) || a->is_prefix || b->is_prefix) ||
-		       is_silent(a) || is_silent(b);
+		return !(piece_is(b, TOK_COMMA) || piece_is(b, TOK_RPAREN) || piece_is(b, TOK_SEMI) || a->is_prefix ||
+			 b->is_prefix) ||
+			is_silent(a) || is_silent(b);
 	if (would_join(a, b))
 		return true;
 	if (a->opens_pred || b->closes_pred)
@@ -190,11 +194,13 @@ static bool wants_space(const struct piece *a, const struct piece *b)
 		return false;
 	if (a->tok == TOK_LPAREN || a->tok == TOK_LBRACKET || a->is_prefix || a->ends_cast || b->is_postfix || b->is_annotation)
 		return false;
-	if (a->tok == TOK_DOT || b->tok == TOK_DOT || a->tok == TOK_ARROW || b->tok == TOK_ARROW || a->tok == TOK_DOT_DOT || b->tok == TOK_DOT_DOT)
+	if (a->tok == TOK_DOT || b->tok == TOK_DOT || a->tok == TOK_ARROW || b->tok == TOK_ARROW || a->tok == TOK_DOT_DOT ||
+	    b->tok == TOK_DOT_DOT)
 		return false;
 	if (a->is_star)
 		return b->tok == TOK_ASSIGN || b->tok == TOK_LBRACE;
-	a_is_word = a->tok == TOK_IDENT || a->tok == TOK_VAR || a->tok == TOK_MAP || a->tok == TOK_PARAM || a->tok == TOK_INT || a->tok == TOK_STR;
+	a_is_word = a->tok == TOK_IDENT || a->tok == TOK_VAR || a->tok == TOK_MAP || a->tok == TOK_PARAM || a->tok == TOK_INT ||
+		a->tok == TOK_STR;
 	opens = b->tok == TOK_LBRACKET || b->tok == TOK_LPAREN;
 	/* A pointer to a function: int (*f)(int) */
 	if (b->is_c && b->tok == TOK_LPAREN && a->tok == TOK_IDENT && b[1].is_star)
@@ -203,7 +209,8 @@ static bool wants_space(const struct piece *a, const struct piece *b)
 		return false;
 	if (a->tok == TOK_QUESTION && b->tok == TOK_COLON)
 		return false;
-	if (b->tok == TOK_LPAREN && (a->tok == TOK_SIZEOF || a->tok == TOK_OFFSETOF || a->tok == TOK_TYPEOF || a->tok == TOK_TYPEINFO))
+	if (b->tok == TOK_LPAREN &&
+	    (a->tok == TOK_SIZEOF || a->tok == TOK_OFFSETOF || a->tok == TOK_TYPEOF || a->tok == TOK_TYPEINFO))
 		return false;
 	return true;
 }
@@ -228,7 +235,8 @@ static bool is_line_comment(const struct pretty *p, const struct piece *x)
 /* A piece that ends the line that it is on, or takes several. */
 static bool breaks_line(const struct pretty *p, const struct piece *x)
 {
-	return x->kind == PIECE_DIRECTIVE || is_line_comment(p, x) || (x->kind == PIECE_COMMENT && has_newline(p, x->begin, x->end));
+	return x->kind == PIECE_DIRECTIVE || is_line_comment(p, x) ||
+		(x->kind == PIECE_COMMENT && has_newline(p, x->begin, x->end));
 }
 
 static bool flat_node(struct pretty *p, const struct node *n, struct sbuf *out);
@@ -343,16 +351,18 @@ static void put_word(struct pretty *p, const struct piece *x, u32 column)
 
 static bool is_infix(const struct piece *x)
 {
-	if (x->kind != PIECE_TOKEN || x->is_prefix || x->is_postfix || x->is_star || x->is_annotation || x->opens_pred || x->closes_pred)
+	if (x->kind != PIECE_TOKEN || x->is_prefix || x->is_postfix || x->is_star || x->is_annotation || x->opens_pred ||
+	    x->closes_pred)
 		return false;
-	return (x->tok >= TOK_SHL && x->tok <= TOK_LOR) || (x->tok >= TOK_PLUS && x->tok <= TOK_CARET) || x->tok == TOK_LT || x->tok == TOK_GT ||
-	       x->tok == TOK_QUESTION || x->tok == TOK_COLON;
+	return (x->tok >= TOK_SHL && x->tok <= TOK_LOR) || (x->tok >= TOK_PLUS && x->tok <= TOK_CARET) || x->tok == TOK_LT ||
+		x->tok == TOK_GT || x->tok == TOK_QUESTION || x->tok == TOK_COLON;
 }
 
 static bool is_assign(const struct piece *x)
 {
-	return x->kind == PIECE_TOKEN && (x->tok == TOK_ASSIGN || x->tok == TOK_SHL_ASSIGN || x->tok == TOK_SHR_ASSIGN ||
-					  (x->tok >= TOK_ADD_ASSIGN && x->tok <= TOK_XOR_ASSIGN));
+	return x->kind == PIECE_TOKEN &&
+		(x->tok == TOK_ASSIGN || x->tok == TOK_SHL_ASSIGN || x->tok == TOK_SHR_ASSIGN ||
+		 (x->tok >= TOK_ADD_ASSIGN && x->tok <= TOK_XOR_ASSIGN));
 }
 
 /* What it costs to begin a line behind `a`: how deep it is in brackets, and how much belongs together there. */
@@ -361,7 +371,8 @@ static u32 break_cost(const struct piece *a, u32 depth)
 	if (piece_is(a, TOK_COMMA))
 		return 4 * depth;
 	if (is_infix(a))
-		return 4 * depth + (a->tok == TOK_LAND || a->tok == TOK_LOR || a->tok == TOK_QUESTION || a->tok == TOK_COLON ? 1 : 2);
+		return 4 * depth +
+			(a->tok == TOK_LAND || a->tok == TOK_LOR || a->tok == TOK_QUESTION || a->tok == TOK_COLON ? 1 : 2);
 	if (piece_is(a, TOK_LPAREN))
 		return 4 * depth + 3;
 	if (is_assign(a))
@@ -372,7 +383,9 @@ static u32 break_cost(const struct piece *a, u32 depth)
 static void add_word(struct pretty *p, struct segment *s, const struct piece *x)
 {
 	const struct piece *before = s->words.cnt ? s->words.at[s->words.cnt - 1].piece : NULL;
-	struct word w = { .piece = x, .space = wants_space(before, x), .depth = before ? break_cost(before, s->depth) : UINT32_MAX };
+	struct word w = { .piece = x,
+			  .space = wants_space(before, x),
+			  .depth = before ? break_cost(before, s->depth) : UINT32_MAX };
 
 	if (before)
 		w.must_break = breaks_line(p, before) || x->kind == PIECE_DIRECTIVE || (x->kind == PIECE_COMMENT && x->newlines);
@@ -391,7 +404,7 @@ static u32 line_stop(const struct segment *s, u32 i, u32 column)
 
 		if (k > i && w->must_break)
 			return k;
-		/* A break must leave something on this line, and gains nothing right behind its beginning. */
+		/* A break must leave a word on this line, and gains nothing directly after its beginning. */
 		if (k > i && w->depth != UINT32_MAX && w->depth <= best_cost && (used > column + (WIDTH - column) / 3 || !best)) {
 			best = k;
 			best_cost = w->depth;
@@ -403,7 +416,7 @@ static u32 line_stop(const struct segment *s, u32 i, u32 column)
 	return s->words.cnt;
 }
 
-/* Writes the words, from the column where the output stands on; lines that go on are set in. */
+/* Writes the words, from the current column on; continuation lines are indented. */
 static void put_segment(struct pretty *p, struct segment *s, u32 indent, u32 column)
 {
 	for (u32 i = 0; i < s->words.cnt;) {
@@ -433,14 +446,15 @@ static u32 segment_width(const struct segment *s)
 	u32 used = 0;
 
 	vec_for(w, &s->words)
-		used += w->piece->kind == PIECE_COMMENT && w == s->words.at + s->words.cnt - 1 ? 0 : piece_len(w->piece) + w->space;
+		used += w->piece->kind == PIECE_COMMENT && w == s->words.at + s->words.cnt - 1 ? 0 :
+												 piece_len(w->piece) + w->space;
 	return used;
 }
 
 static void put_group(struct pretty *p, const struct group *g, u32 indent);
 
-/* The part of a probe before its block: on one line if that is how it was written and it fits; else a line for each attach point, the
- * predicate and the brace. Returns the index of the block's part. */
+/* The part of a probe before its block: on one line if that is how it was written and it fits; else a line for each attach point,
+ * the predicate and the brace. Returns the index of the block's part. */
 static u32 put_head(struct pretty *p, const struct node *n)
 {
 	struct segment s = {};
@@ -461,8 +475,10 @@ static u32 put_head(struct pretty *p, const struct node *n)
 		const struct piece *x = n->parts.at[k].piece;
 		bool is_behind = x->kind == PIECE_COMMENT && !x->newlines; /* a comment on the line of what is before it */
 
-		if (k && !is_behind && (x->opens_pred || (!in_pred && (is_silent(x) || !piece_is(x, TOK_COMMA)) && s.words.cnt &&
-						  !s.words.at[s.words.cnt - 1].piece->is_prefix && !x->is_prefix))) {
+		if (k && !is_behind &&
+		    (x->opens_pred ||
+		     (!in_pred && (is_silent(x) || !piece_is(x, TOK_COMMA)) && s.words.cnt &&
+		      !s.words.at[s.words.cnt - 1].piece->is_prefix && !x->is_prefix))) {
 			put_segment(p, &s, 0, 0);
 			sbuf_putc(p->out, '\n');
 		}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The tree as text, for -d ast and -d types: a node a line, children two spaces further in.
  *
  *     probe <1:1>
@@ -18,10 +19,9 @@
 #include "lang/compile.h"
 
 const char *const binary_op_text[BIN_CNT] = {
-	[BIN_ADD] = "+", [BIN_SUB] = "-", [BIN_MUL] = "*", [BIN_DIV] = "/", [BIN_MOD] = "%",
-	[BIN_AND] = "&", [BIN_OR] = "|", [BIN_XOR] = "^", [BIN_SHL] = "<<", [BIN_SHR] = ">>",
-	[BIN_EQ] = "==", [BIN_NE] = "!=", [BIN_LT] = "<", [BIN_LE] = "<=", [BIN_GT] = ">", [BIN_GE] = ">=",
-	[BIN_LAND] = "&&", [BIN_LOR] = "||",
+	[BIN_ADD] = "+", [BIN_SUB] = "-", [BIN_MUL] = "*",  [BIN_DIV] = "/",  [BIN_MOD] = "%",   [BIN_AND] = "&",
+	[BIN_OR] = "|",  [BIN_XOR] = "^", [BIN_SHL] = "<<", [BIN_SHR] = ">>", [BIN_EQ] = "==",   [BIN_NE] = "!=",
+	[BIN_LT] = "<",  [BIN_LE] = "<=", [BIN_GT] = ">",   [BIN_GE] = ">=",  [BIN_LAND] = "&&", [BIN_LOR] = "||",
 };
 
 static const char *const unary_op_text[] = {
@@ -33,7 +33,7 @@ struct printer {
 	struct sbuf *out;
 	u32 depth;
 	bool with_types;
-	/* The place located last: mostly the next one is a little further on. */
+	/* The position that was located last: the next one is usually shortly after it. */
 	struct span seen;
 	u32 row, col;
 };
@@ -184,8 +184,15 @@ static void head(struct printer *p, const struct expr *e)
 	case E_INCDEC:
 		sbuf_printf(p->out, "%s %s", e->incdec.is_post ? "postfix" : "prefix", e->incdec.is_dec ? "--" : "++");
 		break;
-	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
-		sbuf_puts(p->out, e->kind == E_SIZEOF ? "sizeof" : e->kind == E_OFFSETOF ? "offsetof" : e->kind == E_TYPEINFO ? "typeinfo" : "type");
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
+		sbuf_puts(p->out,
+			  e->kind == E_SIZEOF           ? "sizeof" :
+				  e->kind == E_OFFSETOF ? "offsetof" :
+				  e->kind == E_TYPEINFO ? "typeinfo" :
+							  "type");
 		if (e->of.ref) {
 			sbuf_puts(p->out, " (");
 			type_ref(p, e->of.ref);
@@ -223,7 +230,12 @@ static void expr(struct printer *p, const struct expr *e)
 	sbuf_putc(p->out, '\n');
 	p->depth++;
 	switch (e->kind) {
-	case E_INT: case E_BOOL: case E_STR: case E_PARAM: case E_CONST: case E_VAR:
+	case E_INT:
+	case E_BOOL:
+	case E_STR:
+	case E_PARAM:
+	case E_CONST:
+	case E_VAR:
 		break;
 	case E_CALL:
 		for (u32 i = 0; i < e->call.arg_cnt; i++)
@@ -267,7 +279,10 @@ static void expr(struct printer *p, const struct expr *e)
 	case E_INCDEC:
 		expr(p, e->incdec.target);
 		break;
-	case E_SIZEOF: case E_OFFSETOF: case E_TYPEINFO: case E_TYPEOF:
+	case E_SIZEOF:
+	case E_OFFSETOF:
+	case E_TYPEINFO:
+	case E_TYPEOF:
 		typeof_expr(p, e->of.ref);
 		expr(p, e->of.a);
 		break;
@@ -347,7 +362,8 @@ static void stmt(struct printer *p, const struct stmt *s)
 	place(p, s->span);
 	p->depth++;
 	switch (s->kind) {
-	case S_EXPR: case S_DISCARD:
+	case S_EXPR:
+	case S_DISCARD:
 		expr(p, s->expr);
 		break;
 	case S_RETURN:
@@ -369,7 +385,8 @@ static void stmt(struct printer *p, const struct stmt *s)
 	case S_BLOCK:
 		block(p, s->block);
 		break;
-	case S_WHILE: case S_UNROLL:
+	case S_WHILE:
+	case S_UNROLL:
 		expr(p, s->loop.cond);
 		named_block(p, "body", s->loop.body);
 		break;
@@ -379,7 +396,8 @@ static void stmt(struct printer *p, const struct stmt *s)
 		expr(p, s->for_.to);
 		named_block(p, "body", s->for_.body);
 		break;
-	case S_BREAK: case S_CONTINUE:
+	case S_BREAK:
+	case S_CONTINUE:
 		break;
 	}
 	p->depth--;
@@ -408,7 +426,7 @@ static void attach_point(struct printer *p, const struct attach_point *ap)
 	if (ap->given_name)
 		sbuf_printf(p->out, "%s=", ap->given_name);
 	sbuf_puts(p->out, ap->text);
-	/* The parts are worth a look where they are not what one reads. */
+	/* With quotes the parts differ from the text, so they are shown. */
 	if (strchr(ap->text, '"')) {
 		sbuf_puts(p->out, " parts");
 		for (u32 i = 0; i < ap->part_cnt; i++)
@@ -446,7 +464,8 @@ static void config(struct printer *p)
 		case CONFIG_STRING:
 			quoted(p, item->text, strlen(item->text));
 			break;
-		case CONFIG_BOOL: case CONFIG_WORD:
+		case CONFIG_BOOL:
+		case CONFIG_WORD:
 			sbuf_puts(p->out, item->text);
 			break;
 		}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The list of sinks: an output format is known when it is named here. */
 #include "out/sink.h"
 

@@ -1,100 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* -f json: one object per line. Always valid JSON, whatever bytes the traced programs hand in. */
-#include "out/hist.h"
-#include "out/num.h"
-#include "out/tseries.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "out/value.h"
+#include "types/agg.h"
 
 #define FLUSH_AT (64 << 10) /* a map with a million keys need not be in memory twice */
-
-/* Bytes of the UTF-8 sequence at s, 0 if there is no valid one (RFC 3629: shortest form, no surrogates, up to U+10FFFF). */
-static u32 utf8_len(const u8 *s, size_t left)
-{
-	u32 n, lo = 0x80, hi = 0xbf;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		n = 2;
-	else if (s[0] >= 0xe0 && s[0] <= 0xef)
-		n = 3;
-	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (s[0] == 0xe0)
-		lo = 0xa0;
-	else if (s[0] == 0xed)
-		hi = 0x9f;
-	else if (s[0] == 0xf0)
-		lo = 0x90;
-	else if (s[0] == 0xf4)
-		hi = 0x8f;
-	if (left < n || s[1] < lo || s[1] > hi)
-		return 0;
-	for (u32 i = 2; i < n; i++)
-		if (s[i] < 0x80 || s[i] > 0xbf)
-			return 0;
-	return n;
-}
-
-void json_string(struct sbuf *out, const char *s, size_t len)
-{
-	static const char hex[] = "0123456789abcdef";
-	const u8 *p = (const u8 *)s, *end = p + len, *plain = p;
-
-	sbuf_putc(out, '"');
-	while (p < end) {
-		u32 n = utf8_len(p, end - p);
-		char esc[6] = { '\\', 'u', '0', '0', hex[*p >> 4], hex[*p & 15] };
-		u32 esc_len = 6;
-
-		if (n && *p >= ' ' && *p != '"' && *p != '\\') {
-			p += n;
-			continue;
-		}
-		if (*p == '"' || *p == '\\' || *p == '\n' || *p == '\r' || *p == '\t') {
-			esc[1] = *p == '\n' ? 'n' : *p == '\r' ? 'r' : *p == '\t' ? 't' : (char)*p;
-			esc_len = 2;
-		}
-		sbuf_add(out, plain, p - plain);
-		sbuf_add(out, esc, esc_len);
-		plain = ++p;
-	}
-	sbuf_add(out, plain, p - plain);
-	sbuf_putc(out, '"');
-}
-
-static void json_puts(struct sbuf *out, const char *s)
-{
-	json_string(out, s, strlen(s));
-}
-
-/* Exact as a double: the bits from the highest to the lowest one that is set span at most 53. */
-static bool fits_double(u64 v, bool is_signed)
-{
-	if (is_signed && (s64)v < 0)
-		v = -v;
-	return !v || 64 - __builtin_clzll(v) - __builtin_ctzll(v) <= 53;
-}
-
-void json_int(struct sbuf *out, u64 v, bool is_signed)
-{
-	bool quote = !fits_double(v, is_signed);
-
-	if (quote)
-		sbuf_putc(out, '"');
-	num_put(out, v, is_signed);
-	if (quote)
-		sbuf_putc(out, '"');
-}
-
-struct show {
-	const struct naming *n;
-	struct sbuf *out;
-	u64 div;
-};
-
-static void show_value(const struct show *w, const struct type *t, const u8 *data);
 
 static void show_int(const struct show *w, u64 v, bool is_signed)
 {
@@ -119,7 +30,7 @@ static void show_as_text(const struct show *w, const struct type *t, const u8 *d
 	sbuf_release(&text);
 }
 
-static bool show_members(const struct show *w, const struct type *t, const u8 *data, bool any)
+static void show_members(const struct show *w, struct json *j, const struct type *t, const u8 *data)
 {
 	type_complete(t);
 	for (u32 i = 0; i < t->member_cnt; i++) {
@@ -127,39 +38,40 @@ static bool show_members(const struct show *w, const struct type *t, const u8 *d
 
 		if (m->name && !*m->name) {
 			if (m->type->kind == T_STRUCT)
-				any = show_members(w, m->type, data + m->off, any);
+				show_members(w, j, m->type, data + m->off);
 			continue;
 		}
-		if (any)
-			sbuf_puts(w->out, ", ");
-		any = true;
-		json_puts(w->out, m->name ? m->name : "");
-		sbuf_puts(w->out, ": ");
+		json_put_key(j, m->name ? m->name : "", m->name ? strlen(m->name) : 0);
+		json_value(j, NULL);
 		if (m->bit_sz && m->type->kind == T_BOOL)
 			sbuf_puts(w->out, value_load_member(m, data) ? "true" : "false");
 		else if (m->bit_sz)
 			show_int(w, value_load_member(m, data), m->type->is_signed);
 		else
-			show_value(w, m->type, data + m->off);
+			value_show_json(w, m->type, data + m->off);
 	}
-	return any;
 }
 
 static void show_struct(const struct show *w, const struct type *t, const u8 *data)
 {
-	sbuf_putc(w->out, '{');
-	show_members(w, t, data, false);
-	sbuf_putc(w->out, '}');
+	struct json j = json_on(w->out, JSON_TIGHT_ARRAYS);
+
+	json_open_object(&j, NULL);
+	show_members(w, &j, t, data);
+	json_close_object(&j);
 }
 
-static void show_value(const struct show *w, const struct type *t, const u8 *data)
+void value_show_json(const struct show *w, const struct type *t, const u8 *data)
 {
+	struct json j = json_on(w->out, JSON_TIGHT_ARRAYS);
 	const u8 *bytes;
-	u64 pair[2];
 	u32 cnt;
 
 	switch (t->kind) {
-	case T_ERROR: case T_NONE: case T_VOID: case T_KIND_CNT:
+	case T_ERROR:
+	case T_NONE:
+	case T_VOID:
+	case T_KIND_CNT:
 		sbuf_puts(w->out, "null");
 		return;
 	case T_BOOL:
@@ -168,32 +80,31 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 	case T_INT:
 		show_int(w, value_load(t, data), t->is_signed);
 		return;
-	case T_ENUM: case T_POINTER:
+	case T_ENUM:
+	case T_POINTER:
 		json_int(w->out, value_load(t, data), t->is_signed);
 		return;
-	case T_STRING: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
-	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
-	case T_KSTACK: case T_USTACK:
+	case T_STRING:
+	case T_SITE:
+	case T_OPAQUE:
+	case T_KSTACK:
+	case T_USTACK:
 		show_as_text(w, t, data);
 		return;
 	case T_BUFFER:
 		value_bytes(t, data, t->size, &bytes, &cnt);
-		sbuf_putc(w->out, '[');
-		for (u32 i = 0; i < cnt; i++) {
-			if (i)
-				sbuf_putc(w->out, ',');
-			num_put_s64(w->out, (s8)bytes[i]);
-		}
-		sbuf_putc(w->out, ']');
+		json_open_array(&j, NULL);
+		for (u32 i = 0; i < cnt; i++)
+			json_put_int(&j, NULL, (s8)bytes[i], true);
+		json_close_array(&j);
 		return;
 	case T_ARRAY:
-		sbuf_putc(w->out, '[');
+		json_open_array(&j, NULL);
 		for (u32 i = 0; i < t->cnt; i++) {
-			if (i)
-				sbuf_putc(w->out, ',');
-			show_value(w, t->elem, data + (size_t)i * t->elem->size);
+			json_value(&j, NULL);
+			value_show_json(w, t->elem, data + (size_t)i * t->elem->size);
 		}
-		sbuf_putc(w->out, ']');
+		json_close_array(&j);
 		return;
 	case T_STRUCT:
 		show_struct(w, t, data);
@@ -203,198 +114,168 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 			show_struct(w, t, data);
 			return;
 		}
-		sbuf_putc(w->out, '[');
+		json_open_array(&j, NULL);
 		for (u32 i = 0; i < t->member_cnt; i++) {
-			if (i)
-				sbuf_putc(w->out, ',');
-			show_value(w, t->members[i].type, data + t->members[i].off);
+			json_value(&j, NULL);
+			value_show_json(w, t->members[i].type, data + t->members[i].off);
 		}
-		sbuf_putc(w->out, ']');
+		json_close_array(&j);
 		return;
-	case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
-		memcpy(pair, data, 8);
-		show_int(w, pair[0], t->kind != T_COUNT && t->is_signed);
-		return;
-	case T_AVG:
-		show_int(w, value_average(t, data), t->is_signed);
-		return;
-	case T_STATS:
-		memcpy(pair, data, 16);
-		sbuf_puts(w->out, "{\"count\": ");
-		json_int(w->out, pair[1], false);
-		sbuf_puts(w->out, ", \"average\": ");
-		show_int(w, value_average(t, data), t->is_signed);
-		sbuf_puts(w->out, ", \"total\": ");
-		json_int(w->out, pair[0], t->is_signed);
-		sbuf_putc(w->out, '}');
-		return;
-	case T_TSERIES:
-		tseries_json(w->n, t, data, w->out);
-		return;
-	case T_HIST: case T_LHIST:
-		hist_json(t, data, w->div, w->out);
+	case T_AGG:
+		t->agg->json(w, t, data);
 		return;
 	}
-}
-
-void value_json_div(const struct naming *n, const struct type *t, const u8 *data, u64 div, struct sbuf *out)
-{
-	show_value(&(struct show){ .n = n, .out = out, .div = div }, t, data);
 }
 
 void value_json(const struct naming *n, const struct type *t, const u8 *data, struct sbuf *out)
 {
-	value_json_div(n, t, data, 0, out);
+	value_show_json(&(struct show){ .n = n, .out = out }, t, data);
 }
 
 /* The sink. Each function builds its line in o->buf. */
 
-static struct sbuf *line_begin(struct out *o, const char *kind)
+static struct json line_begin(struct out *o, const char *kind)
 {
+	struct json j = json_on(&o->buf, JSON_SPACED);
+
 	sbuf_reset(&o->buf);
-	sbuf_puts(&o->buf, "{\"type\": ");
-	json_puts(&o->buf, kind);
-	return &o->buf;
+	json_open_object(&j, NULL);
+	json_put_text(&j, "type", kind);
+	return j;
 }
 
-static void line_end(struct out *o)
+static void line_end(struct out *o, struct json *j)
 {
-	sbuf_puts(&o->buf, "}\n");
+	json_close_object(j);
+	json_end_line(j);
+	if (o->is_terminal)
+		escape_json_from(&o->buf, 0);
 	out_write(o, o->buf.s, o->buf.len);
+}
+
+/* A number, and the same as the only one of the data. */
+static void count_line(struct out *o, const char *kind, const char *key, u64 n)
+{
+	struct json j = line_begin(o, kind);
+
+	json_put_int(&j, "count", n, false);
+	json_open_object(&j, "data");
+	json_put_int(&j, key, n, false);
+	json_close_object(&j);
+	line_end(o, &j);
 }
 
 static void json_attached(struct out *o, u32 probes)
 {
-	sbuf_printf(line_begin(o, "attached_probes"), ", \"count\": %u, \"data\": {\"probes\": %u}", probes, probes);
-	line_end(o);
+	count_line(o, "attached_probes", "probes", probes);
 }
 
 static void json_text(struct out *o, const char *kind, const char *s, size_t len)
 {
-	struct sbuf *b = line_begin(o, kind);
+	struct json j = line_begin(o, kind);
 
 	if (len && s[len - 1] == '\n' && (str_eq(kind, "join") || str_eq(kind, "syscall")))
 		len--;
-	sbuf_puts(b, ", \"data\": ");
-	json_string(b, s, len);
-	line_end(o);
+	json_put_bytes(&j, "data", s, len);
+	line_end(o, &j);
 }
 
-static void json_value(struct out *o, const struct type *t, const u8 *data)
+static void json_data(struct out *o, const struct type *t, const u8 *data)
 {
-	struct sbuf *b = line_begin(o, "value");
+	struct json j = line_begin(o, "value");
 
-	sbuf_puts(b, ", \"data\": ");
-	value_json(&o->naming, t, data, b);
-	line_end(o);
+	value_json(&o->naming, t, data, json_value(&j, "data"));
+	line_end(o, &j);
 }
 
 static const char *map_kind(const struct type *val)
 {
-	switch (val->kind) {
-	case T_TSERIES:
-		return "tseries";
-	case T_HIST: case T_LHIST:
-		return "hist";
-	case T_AVG: case T_STATS:
-		return "stats";
-	case T_ERROR: case T_NONE: case T_VOID: case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_STRING:
-	case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE: case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP:
-	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
-	case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_KIND_CNT:
-	case T_KSTACK: case T_USTACK:
-		return "map";
-	}
-	return "map";
+	return val->kind == T_AGG && val->agg->json_kind ? val->agg->json_kind : "map";
 }
 
 static void json_map(struct out *o, const struct map_view *v)
 {
-	struct sbuf key = {}, *b;
+	struct show w = { .n = &o->naming, .out = &o->buf, .div = v->div };
+	struct sbuf key = {};
+	struct json j;
 
 	if (!v->cnt)
 		return;
-	b = line_begin(o, v->value_only ? "value" : map_kind(v->val));
-	sbuf_puts(b, ", \"data\": ");
+	j = line_begin(o, v->value_only ? "value" : map_kind(v->val));
 	if (v->value_only) {
-		value_json_div(&o->naming, v->val, v->entries[0].val, v->div, b);
-		line_end(o);
+		json_value(&j, "data");
+		value_show_json(&w, v->val, v->entries[0].val);
+		line_end(o, &j);
 		return;
 	}
-	sbuf_putc(b, '{');
-	json_puts(b, v->name);
-	sbuf_puts(b, v->key ? ": {" : ": ");
+	json_open_object(&j, "data");
+	json_put_key(&j, v->name, strlen(v->name));
+	if (v->key)
+		json_open_object(&j, NULL);
 	for (u32 i = 0; i < v->cnt; i++) {
-		if (i)
-			sbuf_puts(b, ", ");
 		if (v->key) {
 			sbuf_reset(&key);
 			value_key(&o->naming, v->key, v->entries[i].key, true, &key);
-			json_string(b, sbuf_str(&key), key.len);
-			sbuf_puts(b, ": ");
+			json_put_key(&j, sbuf_str(&key), key.len);
 		}
-		value_json_div(&o->naming, v->val, v->entries[i].val, v->div, b);
-		if (b->len >= FLUSH_AT) {
-			out_write(o, b->s, b->len);
-			sbuf_reset(b);
+		json_value(&j, NULL);
+		value_show_json(&w, v->val, v->entries[i].val);
+		if (o->buf.len >= FLUSH_AT) {
+			if (o->is_terminal)
+				escape_json_from(&o->buf, 0);
+			out_write(o, o->buf.s, o->buf.len);
+			sbuf_reset(&o->buf);
 		}
 	}
-	sbuf_puts(b, v->key ? "}}" : "}");
-	line_end(o);
+	if (v->key)
+		json_close_object(&j);
+	json_close_object(&j);
+	line_end(o, &j);
 	sbuf_release(&key);
 }
 
 static void json_lost(struct out *o, u64 events)
 {
-	sbuf_printf(line_begin(o, "lost_events"), ", \"count\": %llu, \"data\": {\"events\": %llu}", (unsigned long long)events,
-		    (unsigned long long)events);
-	line_end(o);
+	count_line(o, "lost_events", "events", events);
 }
 
-static void put_msg(struct sbuf *b, const char *msg)
-{
-	sbuf_puts(b, ", \"msg\": ");
-	json_puts(b, msg);
-}
-
-static void put_place(struct sbuf *b, struct span at, const struct diag *d)
+static void put_place(struct json *j, struct span at, const struct diag *d)
 {
 	u32 line, col;
 
 	if (!d || at.src >= d->sources.cnt)
 		return;
 	diag_locate(d, at, &line, &col);
-	sbuf_puts(b, ", \"filename\": ");
-	json_puts(b, d->sources.at[at.src].name);
-	sbuf_printf(b, ", \"line\": %u, \"col\": %u", line, col);
+	json_put_text(j, "filename", d->sources.at[at.src].name);
+	json_put_int(j, "line", line, false);
+	json_put_int(j, "col", col, false);
 }
 
 static void json_report(struct out *o, const char *kind, struct span at, const struct diag *d, const char *msg)
 {
-	struct sbuf *b;
+	struct json j;
 
 	if (o->no_warnings && !str_eq(kind, "errorf"))
 		return;
-	b = line_begin(o, kind);
-	put_msg(b, msg);
-	put_place(b, at, d);
-	line_end(o);
+	j = line_begin(o, kind);
+	json_put_text(&j, "msg", msg);
+	put_place(&j, at, d);
+	line_end(o, &j);
 }
 
 static void json_helper_error(struct out *o, struct span at, const struct diag *d, const char *msg, const char *helper,
 			      int retcode)
 {
-	struct sbuf *b;
+	struct json j;
 
 	if (o->no_warnings)
 		return;
-	b = line_begin(o, "helper_error");
-	put_msg(b, msg);
-	sbuf_puts(b, ", \"helper\": ");
-	json_puts(b, helper);
-	sbuf_printf(b, ", \"retcode\": %d", retcode);
-	put_place(b, at, d);
-	line_end(o);
+	j = line_begin(o, "helper_error");
+	json_put_text(&j, "msg", msg);
+	json_put_text(&j, "helper", helper);
+	json_put_int(&j, "retcode", retcode, true);
+	put_place(&j, at, d);
+	line_end(o, &j);
 }
 
 static void json_before_maps(struct out *o)
@@ -405,24 +286,83 @@ static void json_before_maps(struct out *o)
 static void json_suite(struct out *o, const struct suite *s, enum suite_step step)
 {
 	const struct suite_result *r = &s->results[s->at];
-	struct sbuf *b;
+	struct json j;
 
 	if (step != SUITE_DONE || (s->is_bench && r->state == SUITE_SKIPPED))
 		return;
-	b = line_begin(o, s->is_bench ? "benchmark_result" : "test_result");
-	sbuf_puts(b, ", \"data\": {");
-	json_puts(b, r->name);
+	j = line_begin(o, s->is_bench ? "benchmark_result" : "test_result");
+	json_open_object(&j, "data");
+	json_put_key(&j, r->name, strlen(r->name));
+	json_open_object(&j, NULL);
 	if (s->is_bench && r->state == SUITE_PASSED) {
-		sbuf_printf(b, ": {\"average\": %llu, \"iters\": %u}}", (unsigned long long)r->ns, r->times);
+		json_put_int(&j, "average", r->ns, false);
+		json_put_int(&j, "iters", r->times, false);
 	} else {
-		if (s->is_bench)
-			sbuf_puts(b, ": {\"passed\": false, \"output\": ");
-		else
-			sbuf_printf(b, ": {\"duration\": %llu, \"passed\": %s, \"output\": ", (unsigned long long)r->ns, r->state == SUITE_PASSED ? "true" : "false");
-		json_string(b, r->output, r->output_len);
-		sbuf_puts(b, "}}");
+		if (!s->is_bench)
+			json_put_int(&j, "duration", r->ns, false);
+		json_put_bool(&j, "passed", !s->is_bench && r->state == SUITE_PASSED);
+		json_put_bytes(&j, "output", r->output, r->output_len);
 	}
-	line_end(o);
+	json_close_object(&j);
+	json_close_object(&j);
+	line_end(o, &j);
+}
+
+static void json_account(struct out *o, const struct account *a, const struct diag *d)
+{
+	struct json j = line_begin(o, "losses");
+	struct sbuf msg = {};
+
+	json_open_array(&j, "data");
+	vec_for(r, &a->rows) {
+		json_open_object(&j, NULL);
+		json_put_text(&j, "kind", account_kind_name(r->kind));
+		if (r->cnt != ACCOUNT_SOME)
+			json_put_int(&j, "count", r->cnt, false);
+		if (r->subject)
+			json_put_text(&j, "subject", r->subject);
+		if (r->reason)
+			json_put_text(&j, "reason", r->reason);
+		sbuf_reset(&msg);
+		account_text(r, &msg);
+		json_put_text(&j, "msg", sbuf_str(&msg));
+		if (r->has_place)
+			put_place(&j, r->at, d);
+		json_close_object(&j);
+	}
+	json_close_array(&j);
+	line_end(o, &j);
+	sbuf_release(&msg);
+}
+
+static void put_percent(struct json *j, const char *key, u64 ns, const struct cost_view *v)
+{
+	sbuf_printf(json_value(j, key), "%.4f", cost_percent(ns, v->elapsed_ns, v->cpus));
+}
+
+static void json_cost(struct out *o, const struct cost_view *v, const struct diag *d)
+{
+	struct json j = line_begin(o, "cost");
+
+	json_open_object(&j, "data");
+	json_put_int(&j, "elapsed_ns", v->elapsed_ns, false);
+	json_put_int(&j, "cpus", v->cpus, false);
+	json_open_array(&j, "probes");
+	for (u32 i = 0; i < v->cnt; i++) {
+		const struct cost_row *r = &v->rows[i];
+
+		json_open_object(&j, NULL);
+		json_put_text(&j, "probe", r->probe);
+		json_put_int(&j, "hits", r->hits, false);
+		json_put_int(&j, "ns_per_hit", r->hits ? r->ns / r->hits : 0, false);
+		put_percent(&j, "cpu_percent", r->ns, v);
+		put_place(&j, r->at, d);
+		json_close_object(&j);
+	}
+	json_close_array(&j);
+	put_percent(&j, "own_cpu_percent", v->own_ns, v);
+	json_close_object(&j);
+	line_end(o, &j);
 }
 
 const struct sink sink_json = {
@@ -430,11 +370,13 @@ const struct sink sink_json = {
 	.doc = "one JSON object per line",
 	.attached = json_attached,
 	.text = json_text,
-	.value = json_value,
+	.value = json_data,
 	.map = json_map,
 	.lost = json_lost,
 	.report = json_report,
 	.helper_error = json_helper_error,
 	.before_maps = json_before_maps,
 	.suite = json_suite,
+	.account = json_account,
+	.cost = json_cost,
 };

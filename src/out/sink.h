@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Output formats: one sink each.
  *
  * To add one: write out/x.c ending in its `const struct sink`, and name it in out/all.c. A sink turns typed bytes into text;
@@ -7,30 +8,12 @@
 
 #include <stdio.h>
 
-#include "base/sbuf.h"
-#include "lang/compile.h"
-#include "lang/type.h"
+#include "base/diag.h"
+#include "out/account.h"
+#include "out/cost.h"
+#include "types/naming.h"
 
-/* What turns addresses and ids into text. Every pointer may be NULL: numbers are then shown. */
-struct naming {
-	const struct compile *compile;                                           /* sites, config */
-	bool (*ksym)(void *self, u64 addr, struct sbuf *out);                     /* name, without offset */
-	bool (*usym)(void *self, u64 addr, u32 pid, struct sbuf *out);
-	void (*username)(void *self, u32 uid, struct sbuf *out);                  /* nothing if nobody has it */
-	/* "hierarchy:path", comma-separated; pattern: only such hierarchies, NULL: all */
-	void (*cgroup_path)(void *self, u64 id, const char *pattern, struct sbuf *out);
-	/* A frame of a stack: name+offset, of a user frame in want_module also " (file)". at is where the name is looked up: addr, or the byte
-	 * before it when addr is where a call returns to, which may be the start of the next function. */
-	bool (*kframe)(void *self, u64 addr, u64 at, struct sbuf *out);
-	bool (*khidden)(void *self, u64 addr); /* a frame of tracing itself, which is left away at the top of a stack */
-	bool (*uframe)(void *self, u32 pid, u64 addr, u64 at, bool want_module, struct sbuf *out);
-	void *self;
-	s64 boot_to_real_ns; /* add to a boot-clock stamp to get wall-clock time */
-	s64 tai_ahead_ns;    /* TAI minus wall-clock time: some dozen seconds, or 0 where nobody told the kernel */
-};
-
-/* A map as it is printed: entries in order, aggregations summed up over the CPUs (see run/agg.h):
- * count, sum, min, max: s64/u64; avg, stats: u64 total, count; hist, lhist: u64 buckets; others: their bytes. */
+/* A map as it is printed: entries in order, aggregations summed up over the CPUs (their totals, see types/agg.h). */
 struct map_entry {
 	const u8 *key; /* NULL in a map without key */
 	const u8 *val;
@@ -48,23 +31,25 @@ struct map_view {
 
 struct out {
 	const struct sink *sink;
-	FILE *file;         /* stdout, or -o */
-	FILE *err;          /* stderr */
+	FILE *file; /* stdout, or -o */
+	FILE *err;  /* stderr */
 	struct naming naming;
-	struct sbuf buf;    /* scratch of the sink */
-	bool colour;        /* messages on err are coloured */
-	bool no_warnings;   /* report() shows errors only */
-	u32 error_cnt;      /* errors that report() was given: errorf, runtime_error */
-	int write_err;      /* errno of the first write that failed; nothing is written after it */
+	struct sbuf buf;                   /* scratch of the sink */
+	bool colour;                       /* messages on err are coloured */
+	bool is_terminal, err_is_terminal; /* file or err is one, and control characters of others must not reach it */
+	bool no_warnings;                  /* report() shows errors only */
+	u32 error_cnt;                     /* errors that report() was given: errorf, runtime_error */
+	int write_err;                     /* errno of the first write that failed; nothing is written after it */
+	struct sbuf *held;                 /* not NULL: output is kept there for now, see run/command.h */
 };
 
 /* --test and --bench: what they found so far. */
 struct suite_result {
 	const char *name;
 	enum { SUITE_WAITS, SUITE_PASSED, SUITE_FAILED, SUITE_SKIPPED } state;
-	u64 ns;        /* of a test; of one run of a benchmark */
-	u32 times;     /* runs of a benchmark */
-	char *output;  /* what it printed */
+	u64 ns;       /* of a test; of one run of a benchmark */
+	u32 times;    /* runs of a benchmark */
+	char *output; /* what it printed */
 	size_t output_len;
 };
 
@@ -97,10 +82,14 @@ struct sink {
 	void (*before_maps)(struct out *o);
 	/* Before all tests or benchmarks, before and after each, after all. */
 	void (*suite)(struct out *o, const struct suite *s, enum suite_step step);
+	/* The closing account, if there is something in it. NULL: the messages on o->err are enough. */
+	void (*account)(struct out *o, const struct account *a, const struct diag *d);
+	/* --cost. NULL: a table on o->err. */
+	void (*cost)(struct out *o, const struct cost_view *v, const struct diag *d);
 };
 
 const struct sink *sink_find(const char *name); /* NULL if none */
-const struct sink *sink_at(u32 i);               /* NULL past the last */
+const struct sink *sink_at(u32 i);              /* NULL past the last */
 
 /* Everything that goes to o->file goes through these two: they keep the first error in write_err. */
 void out_write(struct out *o, const void *p, size_t n);
@@ -108,10 +97,11 @@ void out_flush(struct out *o);
 /* A message in the compiler's shape on o->err, after what was written to o->file so far. at or d may be NULL: no place is
  * shown then. */
 void out_message(struct out *o, enum diag_level level, const struct diag *d, const struct span *at, const char *msg);
+/* The same with a message that the script has made, and whose control characters are its own. */
+void out_own_message(struct out *o, enum diag_level level, const struct diag *d, const struct span *at, const char *msg);
 
 /* The text form of a value, as print(), %s and the text sink show it. Aggregations: summed up, as in struct map_entry. More in
  * out/value.h. */
 void value_text(const struct naming *n, const struct type *t, const u8 *data, struct sbuf *out);
 /* Its JSON form. */
 void value_json(const struct naming *n, const struct type *t, const u8 *data, struct sbuf *out);
-void json_string(struct sbuf *out, const char *s, size_t len);

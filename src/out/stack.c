@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Stacks as text: a newline, then a line for each frame.
  *
  *   bpftrace          vfs_read+5
@@ -5,14 +6,27 @@
  *   raw       ffffffff8134a0c5
  *   build_id  8c9e…40 digits 0x1234                 build id of the file, and offset in it; an address where that is not known
  */
-#include "out/num.h"
+#include "base/escape.h"
+#include "base/num.h"
 #include "out/value.h"
 
 static bool put_name(const struct naming *n, const struct type *t, u32 pid, u64 addr, u64 at, struct sbuf *out)
 {
-	if (t->kind == T_KSTACK)
-		return n->kframe && n->kframe(n->self, addr, at, out);
-	return n->uframe && n->uframe(n->self, pid, addr, at, t->stack_mode == STACK_PERF, out);
+	bool is_user = t->kind == T_USTACK, is_put = false;
+	size_t start = out->len;
+
+	if (is_user ? !n->uframe : !n->kframe)
+		return false;
+	if (is_user)
+		is_put = n->uframe(n->self, pid, addr, at, t->stack_mode == STACK_PERF, out);
+	else
+		is_put = n->kframe(n->self, addr, at, out);
+	/* Where only the file is known, the address stands for the name. */
+	if (n->shown && (!is_put || str_starts(out->s + start, "0x")))
+		n->shown->nameless[is_user]++;
+	if (n->escapes)
+		escape_from(out, start, false);
+	return is_put;
 }
 
 static void put_build_id(const u8 *frame, struct sbuf *out)
@@ -63,8 +77,8 @@ void stack_text(const struct naming *n, const struct type *t, const u8 *data, u3
 		case STACK_BUILD_ID:
 			continue; /* not here */
 		}
-		/* All but the innermost are addresses that calls return to: the call itself is before them. A function that ends in a call which
-		 * never returns would otherwise be taken for the one that follows it. */
+		/* All but the innermost are addresses that calls return to: the call itself is before them. A function that ends
+		 * in a call which never returns would otherwise be taken for the one that follows it. */
 		if (!put_name(n, t, pid, addr, i && addr ? addr - 1 : addr, out)) {
 			num_put_addr(out, addr);
 			if (t->stack_mode == STACK_PERF && t->kind == T_USTACK)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests and benchmarks in the text format: tests as GoogleTest shows them, which many tools can read. */
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The text that people read: the default format. */
-#include "out/hist.h"
-#include "out/num.h"
-#include "out/tseries.h"
+#include "base/num.h"
 #include "out/value.h"
+#include "types/agg.h"
 
 #define FLUSH_AT (64 << 10) /* a map with a million keys need not be in memory twice */
 
@@ -29,13 +29,14 @@ static void text_value(struct out *o, const struct type *t, const u8 *data)
 
 static void text_map(struct out *o, const struct map_view *v)
 {
-	bool is_series = v->val->kind == T_TSERIES, is_rows = v->val->kind == T_HIST || v->val->kind == T_LHIST || is_series;
-	u64 end = 0;
+	const struct agg *agg = v->val->kind == T_AGG ? v->val->agg : NULL;
+	bool is_rows = agg && (agg->flags & AGG_ROWS);
 	struct sbuf *b = &o->buf;
+	struct show w = { .n = &o->naming, .out = b, .div = v->div };
 
 	sbuf_reset(b);
-	for (u32 i = 0; is_series && i < v->cnt; i++)
-		end = MAX(end, tseries_end(v->val, v->entries[i].val));
+	for (u32 i = 0; agg && agg->extent && i < v->cnt; i++)
+		w.extent = MAX(w.extent, agg->extent(v->val, v->entries[i].val));
 	for (u32 i = 0; i < v->cnt; i++) {
 		if (!v->value_only) {
 			sbuf_puts(b, v->name);
@@ -47,10 +48,7 @@ static void text_map(struct out *o, const struct map_view *v)
 			/* Rows start on a line of their own. */
 			sbuf_puts(b, is_rows ? ":\n" : ": ");
 		}
-		if (is_series)
-			tseries_text(&o->naming, v->val, v->entries[i].val, end, b);
-		else
-			value_text_div(&o->naming, v->val, v->entries[i].val, v->div, b);
+		value_show_text(&w, v->val, v->entries[i].val);
 		sbuf_putc(b, '\n');
 		if (b->len >= FLUSH_AT) {
 			out_write(o, b->s, b->len);
@@ -72,8 +70,12 @@ static void text_report(struct out *o, const char *kind, struct span at, const s
 	bool is_error = str_eq(kind, "errorf");
 
 	o->error_cnt += is_error || str_eq(kind, "runtime_error");
-	if (is_error || !o->no_warnings)
-		out_message(o, is_error ? DIAG_ERROR : DIAG_WARNING, d, &at, msg);
+	if (is_error || str_eq(kind, "warnf")) {
+		if (is_error || !o->no_warnings)
+			out_own_message(o, is_error ? DIAG_ERROR : DIAG_WARNING, d, &at, msg);
+	} else if (!o->no_warnings) {
+		out_message(o, DIAG_WARNING, d, &at, msg);
+	}
 }
 
 static void text_helper_error(struct out *o, struct span at, const struct diag *d, const char *msg, const char *helper,
@@ -95,7 +97,7 @@ static void text_before_maps(struct out *o)
 
 const struct sink sink_text = {
 	.name = "text",
-	.doc = "text to read (the default)",
+	.doc = "human-readable text (the default)",
 	.attached = text_attached,
 	.text = text_text,
 	.value = text_value,

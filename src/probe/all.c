@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The list of probe types, in the order that -l shows them: by name. */
 #include <strings.h>
 
@@ -5,27 +6,27 @@
 #include "base/glob.h"
 #include "probe/probe.h"
 
-#define PROVIDERS(X) \
-	X(asyncwatchpoint) \
-	X(begin) \
-	X(bench) \
-	X(end) \
-	X(fentry) \
-	X(fexit) \
-	X(hardware) \
-	X(interval) \
-	X(iter) \
-	X(kprobe) \
-	X(kretprobe) \
-	X(profile) \
-	X(rawtracepoint) \
-	X(self) \
-	X(software) \
-	X(test) \
-	X(tracepoint) \
-	X(uprobe) \
-	X(uretprobe) \
-	X(usdt) \
+#define PROVIDERS(X)                                                                                                             \
+	X(asyncwatchpoint)                                                                                                       \
+	X(begin)                                                                                                                 \
+	X(bench)                                                                                                                 \
+	X(end)                                                                                                                   \
+	X(fentry)                                                                                                                \
+	X(fexit)                                                                                                                 \
+	X(hardware)                                                                                                              \
+	X(interval)                                                                                                              \
+	X(iter)                                                                                                                  \
+	X(kprobe)                                                                                                                \
+	X(kretprobe)                                                                                                             \
+	X(profile)                                                                                                               \
+	X(rawtracepoint)                                                                                                         \
+	X(self)                                                                                                                  \
+	X(software)                                                                                                              \
+	X(test)                                                                                                                  \
+	X(tracepoint)                                                                                                            \
+	X(uprobe)                                                                                                                \
+	X(uretprobe)                                                                                                             \
+	X(usdt)                                                                                                                  \
 	X(watchpoint)
 
 #define DECLARE(name) extern const struct provider provider_##name;
@@ -40,7 +41,8 @@ const struct provider *provider_find(const char *word)
 		const struct provider *p = providers[i];
 
 		/* `u` and `U` are different probe types, so an alias is taken as it is written. */
-		if (!strcasecmp(p->name, word) || (p->alias && str_eq(p->alias, word)) || (p->old_name && !strcasecmp(p->old_name, word)))
+		if (!strcasecmp(p->name, word) || (p->alias && str_eq(p->alias, word)) ||
+		    (p->old_name && !strcasecmp(p->old_name, word)))
 			return p;
 	}
 	return NULL;
@@ -49,6 +51,24 @@ const struct provider *provider_find(const char *word)
 const struct provider *provider_at(u32 i)
 {
 	return i < ARRAY_CNT(providers) ? providers[i] : NULL;
+}
+
+int probe_attach(struct attach_ctx *ctx, const struct image_prog *p, int prog_fd)
+{
+	return p->provider->attach(ctx, p, prog_fd);
+}
+
+const char *provider_name(const struct provider *p)
+{
+	return p->name;
+}
+
+const struct provider *provider_named(const char *name)
+{
+	for (u32 i = 0; i < ARRAY_CNT(providers); i++)
+		if (str_eq(providers[i]->name, name))
+			return providers[i];
+	return NULL;
 }
 
 static bool is_plain(const struct provider *p, const struct attach_point *ap, u32 filter_pid)

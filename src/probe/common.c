@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/probe.h"
 
 #include <dirent.h>
@@ -9,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/progress.h"
+#include "kern/feature.h"
 #include "kern/machine.h"
 #include "kern/rcu.h"
 #include "kern/sys.h"
 #include "lang/lex.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/events.h"
 #include "probe/watch.h"
 
@@ -24,7 +27,7 @@ bool probe_number(const char *s, u64 *v)
 	struct arena a;
 	struct number n;
 
-	arena_init(&a); /* for messages that nobody reads */
+	arena_init(&a); /* for messages that are not shown */
 	n = number_parse(&a, s, strlen(s), true);
 	*v = n.value;
 	arena_release(&a);
@@ -84,7 +87,6 @@ bool probe_is_banned(const char *name)
 	return str_starts(name, "__ftrace_invalid_address__") || str_starts(name, "rcu_") || strstr(name, ".part.");
 }
 
-
 /* ---- perf events ---- */
 
 int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie)
@@ -96,39 +98,50 @@ int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 
 	if (fd < 0)
 		return fd;
 	link = kern_perf_link(fd, prog_fd, cookie);
-	close(fd); /* the link keeps the event; where there is no link neither should live on */
+	close(fd); /* the link keeps the event open; without a link the event must be closed, too */
 	if (link < 0)
 		return link;
 	vec_push(&ctx->fds, link);
+	progress_add(1);
 	return 0;
 }
 
-/* Closing a perf event, or the trampoline of a function, waits until all CPUs have passed a quiet point: tens of milliseconds, each. Those who
- * wait at the same time wait for the same, where no lock of the kernel keeps them from it. From MANY_WAITS on the waits are made short, too. */
+/* Closing a perf event, or the trampoline of a function, waits for an RCU grace period: tens of milliseconds for each. Threads
+ * that wait at the same time share a grace period, unless a lock of the kernel serialises them. From MANY_WAITS on the grace
+ * periods are also expedited. */
 enum { CLOSERS = 64, MANY_WAITS = 8 };
 
 struct closing {
 	const int *fds;
 	u32 cnt, next;
+	u32 *done; /* see struct attach_ctx */
 };
+
+static void count_done(u32 *done, u32 cnt)
+{
+	if (done)
+		__atomic_fetch_add(done, cnt, __ATOMIC_RELAXED);
+}
 
 static void *close_some(void *arg)
 {
 	struct closing *c = arg;
 	u32 i;
 
-	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->cnt)
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->cnt) {
 		close(c->fds[c->cnt - 1 - i]);
+		count_done(c->done, 1);
+	}
 	return NULL;
 }
 
 void probe_undo(struct attach_ctx *ctx, u32 cnt)
 {
-	struct closing c = { ctx->fds.at + cnt, ctx->fds.cnt - cnt, 0 };
+	struct closing c = { ctx->fds.at + cnt, ctx->fds.cnt - cnt, 0, ctx->done };
 	u32 wanted = c.cnt > 2 ? MIN(c.cnt - 1, CLOSERS) : 0, started = 0;
 	pthread_t threads[CLOSERS];
 
-	/* One that cannot be started is no harm: the others, and we, do its work. */
+	/* A thread that cannot be started does no harm: the others, and this one, do its work. */
 	while (started < wanted && !pthread_create(&threads[started], NULL, close_some, &c))
 		started++;
 	close_some(&c);
@@ -137,32 +150,63 @@ void probe_undo(struct attach_ctx *ctx, u32 cnt)
 	ctx->fds.cnt = cnt;
 }
 
+u32 probe_waits(const struct attach_ctx *ctx)
+{
+	u32 waits = ctx->fds.cnt;
+
+	vec_for(event, &ctx->events)
+		waits += event->prog->site_cnt;
+	return waits;
+}
+
 void probe_detach(struct attach_ctx *ctx)
 {
-	struct rcu_haste haste = { -1 };
-	u32 waits;
+	bool hastens = false;
 
 	watch_release(ctx);
-	waits = ctx->fds.cnt;
-	vec_for(event, &ctx->events)
-		waits += event->unit->site_cnt;
-	if (waits >= MANY_WAITS && target_has(ctx->c, KF_RCU_EXPEDITED))
-		haste = rcu_hasten();
+	if (probe_waits(ctx) >= MANY_WAITS && ctx->may_hasten && kern_has(KF_RCU_EXPEDITED))
+		hastens = rcu_hasten();
 	probe_undo(ctx, 0);
 	vec_free(&ctx->fds);
 	vec_for(event, &ctx->events) {
 		event_remove(event->name);
+		count_done(ctx->done, event->prog->site_cnt);
 		free(event->name);
 	}
 	vec_free(&ctx->events);
-	rcu_calm(&haste);
+	if (hastens)
+		rcu_calm();
 }
 
-u64 probe_missed(const struct attach_ctx *ctx, const struct unit *u, u32 first, u32 cnt)
+void probe_leave(struct attach_ctx *ctx)
+{
+	watch_release(ctx);
+	while (ctx->fds.cnt)
+		close(ctx->fds.at[--ctx->fds.cnt]);
+	vec_free(&ctx->fds);
+	vec_for(event, &ctx->events)
+		free(event->name);
+	vec_free(&ctx->events);
+}
+
+void probe_detach_some(struct attach_ctx *ctx, u32 first, u32 cnt)
+{
+	int *fds = ctx->fds.at + first, *some = xrealloc(NULL, cnt * sizeof(*some));
+	u32 behind = ctx->fds.cnt - first - cnt;
+
+	/* To the end, where probe_undo() closes. */
+	memcpy(some, fds, cnt * sizeof(*fds));
+	memmove(fds, fds + cnt, behind * sizeof(*fds));
+	memcpy(fds + behind, some, cnt * sizeof(*fds));
+	free(some);
+	probe_undo(ctx, first + behind);
+}
+
+u64 probe_missed(const struct attach_ctx *ctx, const struct image_prog *u, u32 first, u32 cnt)
 {
 	u64 missed;
 
-	if (events_missed(ctx, u, &missed)) /* a link to an event tells of its first place only */
+	if (events_missed(ctx, u, &missed)) /* a link to an event reports its first probe only */
 		return missed;
 	for (u32 i = first; i < first + cnt; i++)
 		missed += kern_link_missed(ctx->fds.at[i]);
@@ -185,8 +229,8 @@ static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, 
 		if (ent->d_name[0] != '.')
 			vec_push(&tids, atoi(ent->d_name));
 	closedir(dir);
-	/* Threads that start later inherit the event of the one that starts them. One that starts while we are at this may be
-	 * left out; looking a second time could count it twice, as nothing tells whether it has inherited. */
+	/* Threads that start later inherit the event of the one that starts them. A thread that starts meanwhile may be
+	 * missed; a second look could count it twice, because it is unknown whether it has inherited the event. */
 	attr->inherit = 1;
 	attr->inherit_thread = 1;
 	vec_for(tid, &tids) {
@@ -203,11 +247,10 @@ static int attach_threads(struct attach_ctx *ctx, struct perf_event_attr *attr, 
 	return err;
 }
 
-int probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+void probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	(void)c, (void)u, (void)d;
+	(void)c, (void)u;
 	attr->type = BPF_PROG_TYPE_PERF_EVENT;
-	return 0;
 }
 
 int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie)
@@ -268,8 +311,16 @@ int probe_pmu_bit(const char *pmu, const char *word)
 static bool is_about_one(int err)
 {
 	switch (-err) {
-	case EINVAL: case ENOENT: case ESRCH: case EADDRNOTAVAIL: case EBUSY: case EOPNOTSUPP: case EILSEQ: case EEXIST:
-	case ENOEXEC: case KERNEL_ENOTSUPP:
+	case EINVAL:
+	case ENOENT:
+	case ESRCH:
+	case EADDRNOTAVAIL:
+	case EBUSY:
+	case EOPNOTSUPP:
+	case EILSEQ:
+	case EEXIST:
+	case ENOEXEC:
+	case KERNEL_ENOTSUPP:
 		return true;
 	default:
 		return false;
@@ -294,13 +345,14 @@ static bool has_same_sites(const struct compile *c, const struct unit *a, const 
 	return true;
 }
 
-void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session, u32 feature)
+void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session,
+		u32 feature)
 {
 	vec_for(it, &c->units) {
 		struct unit *other = *it;
 
-		if (other->provider != (u->provider == entry ? ret : entry) || other->variant != u->variant || !has_same_sites(c, u, other) ||
-		    !target_has(c, feature))
+		if (other->provider != (u->provider == entry ? ret : entry) || other->variant != u->variant ||
+		    !has_same_sites(c, u, other) || !target_has(c, feature))
 			continue;
 		u->session = other;
 		other->session = u;
@@ -316,6 +368,7 @@ u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
 
 	if (fd >= 0) {
 		vec_push(&m->ctx->fds, fd);
+		progress_add(hi - lo);
 		return hi - lo;
 	}
 	if (hi - lo > 1 && is_about_one(fd)) {
@@ -324,7 +377,8 @@ u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
 		return probe_attach_multi(m, lo, mid) + probe_attach_multi(m, mid, hi);
 	}
 	for (u32 i = lo; i < hi; i++)
-		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, m->order ? m->order[i] : i), fd, m->what, m->hint ? m->hint(fd) : NULL);
+		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, m->order ? m->order[i] : i), fd, m->what,
+				    m->hint ? m->hint(fd) : NULL);
 	return 0;
 }
 
@@ -345,13 +399,24 @@ const char *probe_errno_hint(int err)
 	}
 }
 
+void probe_tracefs_failed(struct site_sink *sink, int err)
+{
+	if (err != -EPERM && err != -EACCES)
+		return;
+	sink->why = "only root can read /sys/kernel/tracing";
+	sink->hint = "run as root, or let a group read it: mount -o remount,mode=750,gid=GROUP /sys/kernel/tracing";
+}
+
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint)
 {
-	const char *reason = !err ? "" : err == -KERNEL_ENOTSUPP ? strerror(EOPNOTSUPP) : strerror(-err), *colon = err ? ": " : "";
+	const char *reason = !err       ? "" :
+		err == -KERNEL_ENOTSUPP ? strerror(EOPNOTSUPP) :
+					  strerror(-err),
+		   *colon = err ? ": " : "";
 
 	if (!hint)
 		hint = probe_errno_hint(err);
-	switch (ctx->c->config.missing_probes) {
+	switch (ctx->image->config.missing_probes) {
 	case MISSING_ERROR:
 		diag_error(ctx->diag, s->span, E_LOAD, "Unable to attach probe: %s. %s%s%s.", s->name, what, colon, reason);
 		break;
@@ -364,7 +429,7 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 	}
 	if (hint)
 		diag_hint(ctx->diag, "%s", hint);
-	if (ctx->c->config.missing_probes == MISSING_ERROR)
+	if (ctx->image->config.missing_probes == MISSING_ERROR)
 		diag_hint(ctx->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
 }
 

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Many probes on kernels that have no link for many.
  *
- * A perf event for each takes as long to close as the kernel needs to see every CPU pass a quiet point, some ten milliseconds: a minute for a
- * thousand. tracefs can make one event of many places (several lines of dynamic_events with one name), which is opened and closed like one.
+ * Closing a perf event waits for an RCU grace period, about ten milliseconds: a minute for a thousand events. tracefs can make
+ * one event of many probes (several lines of dynamic_events with one name), which is opened and closed like one.
  *
- * Such an event has one attach cookie for all of its places, so `probe` and `func` must be found otherwise: by the address. Of that the low
- * 12 bits do, which in user space are those of the place in the file, wherever that is loaded, as files are mapped in whole pages. The
- * places are therefore divided into events such that no two places of one event have the same low bits; the cookie is the event's number,
- * and a constant table has the site for each number and low bits. Functions start at multiples of 16, mostly: that makes some 256 places
- * for an event.
+ * Such an event has one attach cookie for all of its probes, so `probe` and `func` must be found in another way: by the address.
+ * Its low 12 bits suffice. In user space they are those of the file offset, wherever the file is loaded, because files are mapped
+ * in whole pages. The probes are therefore divided into events such that no two probes of one event have the same low bits; the
+ * cookie is the event's number, and a constant table has the site for each number and low bits. Most functions start at a
+ * multiple of 16, so an event has about 256 probes.
  */
 #include "probe/events.h"
 
@@ -20,20 +21,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "bpf/image.h"
+#include "image/image.h"
 #include "kern/tracefs.h"
 
 #define LOW_BITS 12
 #define LOW_CNT (1u << LOW_BITS)
-#define EVENTS_FILE "dynamic_events"
 #define GROUP_PREFIX "sonde_"
-
-bool events_can(void)
-{
-	int dir = tracefs_dir();
-
-	return dir >= 0 && !faccessat(dir, EVENTS_FILE, W_OK, 0);
-}
 
 static u32 low_of(const struct site *s)
 {
@@ -102,8 +95,8 @@ int events_write(const char *lines, size_t len)
 
 	if (dir < 0)
 		return dir;
-	/* Never with O_TRUNC, which means: away with the events of everybody. */
-	fd = openat(dir, EVENTS_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
+	/* Never with O_TRUNC, which would remove the events of all users. */
+	fd = openat(dir, TRACEFS_EVENTS_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	err = io_write_all(fd, lines, len);
@@ -124,7 +117,7 @@ void events_remove_stale(void)
 	char *text, *save, *line;
 	struct sbuf gone = {};
 
-	if (tracefs_read(EVENTS_FILE, &text, NULL))
+	if (tracefs_read(TRACEFS_EVENTS_FILE, &text, NULL))
 		return;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *name = strchr(line, ':'), *end = name ? strchr(name, ' ') : NULL;
@@ -149,11 +142,11 @@ char *event_name(u32 first, u32 cnt)
 {
 	int pid = (int)getpid();
 
-	/* The event has the number, too: kprobe_profile does not tell the group. */
+	/* The event's name has the number, too: kprobe_profile does not show the group. */
 	return xasprintf(GROUP_PREFIX "%d/s%d_%u_%u", pid, pid, first, cnt);
 }
 
-int event_open(struct attach_ctx *ctx, const struct unit *u, char *name, s32 pid, s32 cpu, int prog_fd, u64 cookie)
+int event_open(struct attach_ctx *ctx, const struct image_prog *u, char *name, s32 pid, s32 cpu, int prog_fd, u64 cookie)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT };
 	char *slash = strchr(name, '/');
@@ -183,7 +176,7 @@ static const struct trace_event *find_event(const struct attach_ctx *ctx, const 
 	return NULL;
 }
 
-bool events_missed(const struct attach_ctx *ctx, const struct unit *u, u64 *missed)
+bool events_missed(const struct attach_ctx *ctx, const struct image_prog *u, u64 *missed)
 {
 	const struct trace_event *e = NULL;
 	char *text, *save, *line;
@@ -191,7 +184,7 @@ bool events_missed(const struct attach_ctx *ctx, const struct unit *u, u64 *miss
 
 	*missed = 0;
 	vec_for(it, &ctx->events)
-		found |= it->unit == u;
+		found |= it->prog == u;
 	if (!found || tracefs_read("kprobe_profile", &text, NULL))
 		return false;
 	found = false;
@@ -204,7 +197,7 @@ bool events_missed(const struct attach_ctx *ctx, const struct unit *u, u64 *miss
 			continue;
 		if (!e || !str_eq(strchr(e->name, '/') + 1, name)) /* places of one event come one after the other */
 			e = find_event(ctx, name);
-		if (e && e->unit == u) {
+		if (e && e->prog == u) {
 			*missed += misses;
 			found = true;
 		}

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* fentry and fexit: entry to and return from kernel functions, and BPF programs, by trampolines.
  *
- * The kernel patches the function's first bytes to call a small piece of code that calls our program: cheaper than a kprobe, and arguments
- * and result have their types (BTF). The price: a program is for one function, so a wildcard makes as many programs as it has matches.
+ * The kernel patches the function's first bytes to call a small piece of code that calls our program: cheaper than a kprobe, and
+ * arguments and result have their types (BTF). The cost: a program is for one function, so a wildcard makes as many programs as
+ * it has matches.
  *
  * site.target is the module ("vmlinux" for the kernel itself) or "bpf", site.func the function, site.num its number in that BTF;
  * of a BPF program site.addr is the program's id.
@@ -9,19 +11,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/glob.h"
 #include "base/smap.h"
-#include "kern/kallsyms.h"
 #include "kern/sys.h"
-#include "kern/tracefs.h"
 #include "probe/typed.h"
 
 /* site.variant */
 enum { TARGET_KERNEL, TARGET_BPF };
 
-/* Arguments in registers; since 6.6 the kernel's trampolines carry some of the stack, too. */
+/* Arguments in registers; since 6.6 the kernel's trampolines pass some from the stack, too. */
 enum { REG_WORDS = 6, ALL_WORDS = 12 };
 
 #define NO_BTF "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)"
@@ -43,7 +42,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	for (u32 i = 1; i < ap->part_cnt; i++) {
 		if (*ap->parts[i])
 			continue;
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name, ap->parts[i] == func ? "function" : "module");
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: the %s is missing", p->name,
+			   ap->parts[i] == func ? "function" : "module");
 		diag_hint(d, "write it as %s", p->spec);
 		return false;
 	}
@@ -80,7 +80,7 @@ static struct site *add(struct site_sink *sink, const struct provider *p, const 
 
 static u32 words_max(const struct site_sink *sink)
 {
-	return (sink->c ? target_has(sink->c, KF_FENTRY_STACK) : kern_has(KF_FENTRY_STACK)) ? ALL_WORDS : REG_WORDS;
+	return target_feature(sink->target, KF_FENTRY_STACK) ? ALL_WORDS : REG_WORDS;
 }
 
 /* Why programs cannot be attached to the function, or NULL. */
@@ -94,7 +94,8 @@ static const char *obstacle(const struct site_sink *sink, const struct btf_func 
 		if (f->params[i].type->size > 16)
 			return "it takes a large struct by value";
 	if (f->param_sz > 8 * max)
-		return arena_printf(sink->arena, "it has more than %u arguments, which is as many as this kernel can hand to a program", max);
+		return arena_printf(sink->arena,
+				    "it has more than %u arguments, the most that this kernel can pass to a BPF program", max);
 	return NULL;
 }
 
@@ -135,7 +136,7 @@ static bool add_function(void *arg, const char *module, const char *name, u32 id
 	s->module_seen = true;
 	if (!glob_match(s->func, name) || probe_is_banned(name))
 		return true;
-	if (s->traceable.cnt && !smap_get(&s->traceable, arena_printf(s->sink->arena, "%s:%s", module, name)))
+	if (s->traceable.entries.cnt && !smap_get(&s->traceable, arena_printf(s->sink->arena, "%s:%s", module, name)))
 		return true;
 	avec_push(s->sink->arena, &s->found,
 		  (struct found){ arena_strdup(s->sink->arena, module), arena_strdup(s->sink->arena, name), id });
@@ -152,8 +153,10 @@ static int by_name(const void *a, const void *b)
 
 static void expand_wildcard(struct search *s)
 {
-	tracefs_each_function(add_traceable, s);
-	btf_each(kern_types(), BTF_KIND_FUNC, add_function, s);
+	const struct target *t = s->sink->target;
+
+	t->machine->each_function(add_traceable, s);
+	btf_each(target_types(t), BTF_KIND_FUNC, add_function, s);
 	if (s->found.cnt)
 		qsort(s->found.at, s->found.cnt, sizeof(*s->found.at), by_name);
 	for (u32 i = 0; i < s->found.cnt; i++) {
@@ -162,8 +165,8 @@ static void expand_wildcard(struct search *s)
 		struct site *site;
 
 		if (i && !by_name(f, f - 1))
-			continue; /* static functions may share a name: which one is meant cannot be told */
-		if (!kern_btf_func_at(f->module, f->id, &proto) || obstacle(s->sink, &proto))
+			continue; /* static functions may share a name: the right one cannot be determined */
+		if (!typed_func_at(t, f->module, f->id, &proto) || obstacle(s->sink, &proto))
 			continue;
 		site = add(s->sink, s->provider, f->module, f->func, f->id);
 		if (site)
@@ -197,7 +200,7 @@ static bool has_symbol(void *arg, const struct ksym *sym, char type)
 {
 	const char **name = arg;
 
-	if (!kallsyms_is_text(type) || !str_eq(sym->name, *name))
+	if (!ksym_is_text(type) || !str_eq(sym->name, *name))
 		return true;
 	*name = NULL;
 	return false;
@@ -208,12 +211,12 @@ static void suggest(struct site_sink *sink, const struct provider *p, const char
 	struct names all = { .arena = sink->arena, .module = module };
 	const char *near, *wanted = func;
 
-	btf_each(kern_types(), BTF_KIND_FUNC, add_name, &all);
+	btf_each(target_types(sink->target), BTF_KIND_FUNC, add_name, &all);
 	if (module && !all.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded, or has no BTF", module);
 		return;
 	}
-	kallsyms_each(has_symbol, &wanted);
+	sink->target->machine->each_symbol(has_symbol, &wanted);
 	if (!wanted) {
 		sink->why = "The function exists, but the kernel has no type information for it";
 		sink->hint = arena_printf(sink->arena, "probe it by %s:%s", p == &provider_fexit ? "kretprobe" : "kprobe", func);
@@ -221,7 +224,8 @@ static void suggest(struct site_sink *sink, const struct provider *p, const char
 	}
 	near = nearest_name(func, all.at.at, all.at.cnt);
 	if (near)
-		sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "", module ? ":" : "", near);
+		sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "",
+					  module ? ":" : "", near);
 }
 
 static void expand_one(struct site_sink *sink, const struct provider *p, const char *module, const char *func)
@@ -229,7 +233,7 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 	struct btf_func f;
 	const char *why;
 
-	if (!kern_btf_func(module, func, &f)) {
+	if (!typed_find_func(sink->target, module, func, &f)) {
 		if (sink->c)
 			suggest(sink, p, module, func);
 		return;
@@ -248,106 +252,50 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 struct bpf_search {
 	struct site_sink *sink;
 	const struct provider *provider;
-	const char *func;   /* pattern */
+	const char *func; /* pattern */
 	u32 prog;
-	const struct { u32 insn_off, type_id; } *infos;
-	u32 info_cnt;
 };
 
-static bool add_bpf_function(void *arg, const char *module, const char *name, u32 id)
+static void add_bpf_function(void *arg, const char *name, u32 id)
 {
 	struct bpf_search *s = arg;
-	bool is_code = false;
 	struct site *site;
 
-	(void)module;
-	for (u32 i = 0; i < s->info_cnt; i++)
-		is_code |= s->infos[i].type_id == id;
-	if (!is_code || !glob_match(s->func, name))
-		return true;
-	site = s->sink->add(s->sink, arena_printf(s->sink->arena, "%s:bpf:%u:%s", s->provider->name, s->prog, name));
-	if (site) {
-		site->target = "bpf";
-		site->func = arena_strdup(s->sink->arena, name);
-		site->num = id;
-		site->addr = s->prog;
-		site->variant = TARGET_BPF;
-		site->is_wild = has_wildcard(s->func);
-	}
-	return true;
-}
-
-/* The BTF that a program was loaded with; NULL if it has none. */
-static struct type_source *prog_types(u32 btf_id)
-{
-	int fd = btf_id ? kern_fd_by_id(BPF_BTF_GET_FD_BY_ID, btf_id) : -ENOENT, err = fd;
-	struct bpf_btf_info info = {};
-	struct type_source *src = NULL;
-	u32 len = sizeof(info);
-	void *data = NULL;
-
-	if (fd < 0)
-		return NULL;
-	err = kern_obj_info(fd, &info, &len);
-	if (!err && !info.kernel_btf) {
-		data = xzalloc(info.btf_size);
-		info = (struct bpf_btf_info){ .btf = (u64)(uintptr_t)data, .btf_size = info.btf_size };
-		len = sizeof(info);
-		if (!kern_obj_info(fd, &info, &len))
-			src = btf_open_mem(data, info.btf_size, &err);
-	}
-	free(data);
-	close(fd);
-	return src;
-}
-
-static void search_prog(struct bpf_search *s)
-{
-	int fd = kern_fd_by_id(BPF_PROG_GET_FD_BY_ID, s->prog);
-	struct bpf_prog_info info = {};
-	u32 len = sizeof(info), cnt;
-	struct type_source *src;
-	void *infos = NULL;
-
-	if (fd < 0)
+	if (!glob_match(s->func, name))
 		return;
-	if (!kern_obj_info(fd, &info, &len) && info.nr_func_info && info.func_info_rec_size == 8 && (src = prog_types(info.btf_id))) {
-		cnt = info.nr_func_info;
-		infos = xzalloc(cnt * 8);
-		info = (struct bpf_prog_info){ .nr_func_info = cnt, .func_info_rec_size = 8, .func_info = (u64)(uintptr_t)infos };
-		len = sizeof(info);
-		if (!kern_obj_info(fd, &info, &len)) {
-			s->infos = infos;
-			s->info_cnt = MIN(cnt, info.nr_func_info);
-			btf_each(src, BTF_KIND_FUNC, add_bpf_function, s);
-		}
-		btf_close(src);
-	}
-	free(infos);
-	close(fd);
+	site = s->sink->add(s->sink, arena_printf(s->sink->arena, "%s:bpf:%u:%s", s->provider->name, s->prog, name));
+	if (!site)
+		return;
+	site->target = "bpf";
+	site->func = arena_strdup(s->sink->arena, name);
+	site->num = id;
+	site->addr = s->prog;
+	site->variant = TARGET_BPF;
+	site->is_wild = has_wildcard(s->func);
 }
 
 static int expand_bpf(struct site_sink *sink, const struct provider *p, const struct attach_point *ap)
 {
 	struct bpf_search s = { .sink = sink, .provider = p, .func = ap->parts[ap->part_cnt - 1] };
 	const char *id_pattern = ap->part_cnt > 3 ? ap->parts[2] : "*";
+	const struct machine *m = sink->target->machine;
 	u64 only = 0;
 	u32 id = 0;
 	int err;
 
 	if (!has_wildcard(id_pattern))
 		probe_number(id_pattern, &only);
-	while (!(err = kern_next_id(BPF_PROG_GET_NEXT_ID, id, &id))) {
+	while (!(err = m->next_prog(id, &id))) {
 		char text[16];
 
 		snprintf(text, sizeof(text), "%u", id);
 		if (only ? only != id : !glob_match(id_pattern, text))
 			continue;
 		s.prog = id;
-		search_prog(&s);
+		m->each_prog_func(id, add_bpf_function, &s);
 	}
-	if (!sink->found)
-		sink->hint = "`bpftool prog` shows what is loaded; programs need BTF to be probed";
+	if (!sink->found && err == -ENOENT)
+		sink->hint = "`bpftool prog` lists the loaded programs; only those with BTF can be probed";
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -361,7 +309,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		return 0;
 	if (is_bpf(ap))
 		return expand_bpf(sink, p, ap);
-	if (!kern_types()) {
+	if (!target_types(sink->target)) {
 		sink->why = NO_BTF;
 		sink->cannot_tell = true;
 		return 0;
@@ -378,7 +326,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 
 /* ---- units ---- */
 
-/* A program knows its function: none is shared. */
+/* A program is bound to its function: none is shared. */
 static u64 share_key(struct compile *c, const struct site *s, const struct body_uses *uses)
 {
 	(void)c, (void)uses;
@@ -389,7 +337,7 @@ static bool proto_of(struct compile *c, const struct unit *u, struct btf_func *f
 {
 	const struct site *s = &c->sites.at[u->site_first];
 
-	return s->variant == TARGET_KERNEL && kern_btf_func_at(s->target, s->num, f);
+	return s->variant == TARGET_KERNEL && typed_func_at(c->target, s->target, s->num, f);
 }
 
 static const struct type *args(struct compile *c, const struct unit *u)
@@ -399,7 +347,7 @@ static const struct type *args(struct compile *c, const struct unit *u)
 
 	if (proto_of(c, u, &f))
 		return typed_args(c->arena, &f);
-	diag_error(c->diag, s->span, E_NO_ARGS, "The arguments of %s are not known", s->name);
+	diag_error(c->diag, s->span, E_NO_ARGS, "The arguments of %s are unknown", s->name);
 	if (s->variant == TARGET_BPF)
 		diag_hint(c->diag, "probes on BPF programs have no args");
 	return NULL;
@@ -434,33 +382,28 @@ static u32 stack_skip(const struct unit *u)
 	return 2;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
 	const struct site *s = &c->sites.at[u->site_first];
-	int fd = 0;
 
 	attr->type = BPF_PROG_TYPE_TRACING;
 	attr->attach_type = u->provider == &provider_fexit ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
 	attr->attach_btf_id = s->num;
-	if (s->variant == TARGET_BPF)
-		fd = kern_fd_by_id(BPF_PROG_GET_FD_BY_ID, s->addr);
-	else if (!str_eq(s->target, "vmlinux"))
-		fd = kern_btf_module_fd(s->target);
-	if (fd < 0) {
-		diag_error(d, s->span, E_LOAD, "%s is gone: %s", s->name, strerror(-fd));
-		return fd;
+	if (s->variant == TARGET_BPF) {
+		attr->prog_id = (u32)s->addr;
+		c->is_of_boot = true;
+	} else if (!str_eq(s->target, "vmlinux")) {
+		attr->module = s->target;
 	}
-	attr->attach_btf_obj_fd = fd;
-	return 0;
 }
 
 static const char *hint_for(int err)
 {
 	switch (-err) {
 	case EBUSY:
-		return "something else (a live patch, another tracer) has changed this function";
+		return "a live patch or another tracer has changed this function";
 	case E2BIG:
-		return "as many programs as possible (38) are attached to this function already";
+		return "38 programs are already attached to this function, which is the kernel's limit";
 	case EINVAL:
 	case ENOENT:
 	case ENOTSUPP_:
@@ -470,9 +413,9 @@ static const char *hint_for(int err)
 	}
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	struct site *s = unit_site(ctx, u, 0);
+	const struct site *s = unit_site(ctx, u, 0);
 	int fd = kern_raw_tp_open(NULL, prog_fd, 0);
 
 	if (fd >= 0) {
@@ -480,7 +423,7 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 		return 1;
 	}
 	if (s->is_wild && fd != -EPERM && fd != -EMFILE)
-		return 1; /* not one of those that can be traced */
+		return 1;     /* not one of those that can be traced */
 	if (fd == -ENOTSUPP_) /* for which there is no text */
 		probe_attach_failed(ctx, s, 0, "the kernel cannot trace this function", hint_for(fd));
 	else
@@ -488,14 +431,14 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 	return 0;
 }
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	bool is_exit = str_starts(site_name, "fexit:");
 	struct btf_func f;
 	char *module;
 	const char *func = typed_split(site_name, &module);
 
-	if (!str_starts(module, "bpf:") && kern_btf_func(module, func, &f))
+	if (!str_starts(module, "bpf:") && typed_find_func(t, module, func, &f))
 		typed_list_params(&f, is_exit, out);
 	free(module);
 }
@@ -505,7 +448,7 @@ const struct provider provider_fentry = {
 	.alias = "f",
 	.old_name = "kfunc",
 	.spec = "fentry[:MODULE]:FUNCTION or fentry:bpf[:ID]:PROGRAM",
-	.doc = "Runs when a kernel function or BPF program is called; args has its arguments with their types.",
+	.doc = "Runs when a kernel function or BPF program is called; args has the typed arguments.",
 	.example = "fentry:vfs_read { @[comm] = sum(args.count); }",
 	.flags = PROV_ARGS | PROV_FUNC | PROV_PID_FILTER | PROV_SIGNAL | PROV_REVERSE | PROV_TYPED,
 	.as = AS_KERNEL,
@@ -525,9 +468,10 @@ const struct provider provider_fexit = {
 	.alias = "fr",
 	.old_name = "kretfunc",
 	.spec = "fexit[:MODULE]:FUNCTION or fexit:bpf[:ID]:PROGRAM",
-	.doc = "Runs when a kernel function or BPF program returns; args has its arguments, retval its result, with their types.",
+	.doc = "Runs when a kernel function or BPF program returns; args has the typed arguments, retval the typed result.",
 	.example = "fexit:vfs_read /retval > 0/ { @[comm] = sum(retval); }",
-	.flags = PROV_ARGS | PROV_RETVAL | PROV_FUNC | PROV_PID_FILTER | PROV_SIGNAL | PROV_REVERSE | PROV_LIST_EXPLICIT | PROV_TYPED,
+	.flags = PROV_ARGS | PROV_RETVAL | PROV_FUNC | PROV_PID_FILTER | PROV_SIGNAL | PROV_REVERSE | PROV_LIST_EXPLICIT |
+		PROV_TYPED,
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,

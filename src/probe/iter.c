@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* iter: runs once for each object of a kind that the kernel can list: tasks, their files, sockets, maps, ….
  *
- * The kernel runs the program while somebody reads the iterator's file, and what the program writes to that file (a seq_file) is what the
- * reader gets. Output of a script goes its usual way, by the ring; to the file each run writes one byte. So the session knows how far it got,
- * and can read just as much as it has room for: the ring never overflows, however many objects there are.
+ * The kernel runs the program while the iterator's file is read, and the reader gets what the program writes to that file (a
+ * seq_file). The output of a script goes through the ring as usual; each run writes one byte to the file. So the session can
+ * follow the progress, and reads only as much as the ring has room for: the ring never overflows, however many objects there are.
  *
- * Pinned (iter:NAME:PATH), the iterator outlives us. Then printf() writes to the file, by bpf_seq_printf(), and `cat PATH` shows it.
+ * Pinned (iter:NAME:PATH), the iterator outlives us. Then printf() writes to the file, by bpf_seq_printf(), and `cat PATH` shows
+ * it.
  *
  * At the end the kernel runs the program once more, with a null pointer for the object; the script does not see that run.
  *
@@ -17,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
-#include "bpf/image.h"
+#include "image/image.h"
 #include "kern/sys.h"
 #include "probe/typed.h"
 
@@ -30,7 +32,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		return false;
 	for (u32 i = 1; i < ap->part_cnt; i++) {
 		if (!*ap->parts[i]) {
-			diag_error(d, ap->span, E_ATTACH_POINT, "iter probe: the %s is missing", i == 1 ? "kind of object" : "path");
+			diag_error(d, ap->span, E_ATTACH_POINT, "iter probe: the %s is missing",
+				   i == 1 ? "kind of object" : "path");
 			diag_hint(d, "write it as iter:KIND[:PATH]");
 			return false;
 		}
@@ -44,9 +47,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 }
 
 /* "task" of a function bpf_iter_task that has its struct bpf_iter__task. */
-static const char *kind_of(const char *func)
+static const char *kind_of(struct type_source *src, const char *func)
 {
-	struct type_source *src = kern_types();
 	const char *kind;
 	char *name;
 	bool ok;
@@ -61,6 +63,7 @@ static const char *kind_of(const char *func)
 }
 
 struct kinds {
+	struct type_source *src;
 	struct arena *arena;
 	const char *pattern;
 	vec(const char *) at;
@@ -69,7 +72,7 @@ struct kinds {
 static bool add_kind(void *arg, const char *module, const char *name, u32 id)
 {
 	struct kinds *k = arg;
-	const char *kind = kind_of(name);
+	const char *kind = kind_of(k->src, name);
 
 	(void)module, (void)id;
 	if (kind && glob_match(k->pattern, kind))
@@ -77,14 +80,11 @@ static bool add_kind(void *arg, const char *module, const char *name, u32 id)
 	return true;
 }
 
-static void find_kinds(struct kinds *k)
-{
-	btf_each(kern_types(), BTF_KIND_FUNC, add_kind, k);
-}
-
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
-	struct kinds all = { .arena = sink->arena, .pattern = ap->part_cnt > 1 ? ap->parts[1] : "*" };
+	struct kinds all = { .src = target_types(sink->target),
+			     .arena = sink->arena,
+			     .pattern = ap->part_cnt > 1 ? ap->parts[1] : "*" };
 	const char *near, *kind;
 	struct btf_func f;
 	struct site *s;
@@ -92,26 +92,29 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	(void)d;
 	if (ap->part_cnt > 3)
 		return 0;
-	if (!kern_types()) {
+	if (!all.src) {
 		sink->why = "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)";
 		sink->cannot_tell = true;
 		return 0;
 	}
 	if (!sink->c) {
-		find_kinds(&all);
+		btf_each(all.src, BTF_KIND_FUNC, add_kind, &all);
 		vec_for(name, &all.at)
 			sink->add(sink, arena_printf(sink->arena, "iter:%s", *name));
 		return 0;
 	}
 	kind = arena_printf(sink->arena, PREFIX "%s", ap->parts[1]);
-	if (!kern_btf_func("vmlinux", kind, &f) || !kind_of(kind)) {
+	if (!btf_find_func(all.src, "vmlinux", kind, &f) || !kind_of(all.src, kind)) {
 		all.pattern = "*";
-		find_kinds(&all);
+		btf_each(all.src, BTF_KIND_FUNC, add_kind, &all);
 		near = nearest_name(ap->parts[1], all.at.at, all.at.cnt);
-		sink->hint = near ? arena_printf(sink->arena, "did you mean iter:%s?", near) : "`sonde -l 'iter:*'` shows the kinds";
+		sink->hint = near ? arena_printf(sink->arena, "did you mean iter:%s?", near) :
+				    "`sonde -l 'iter:*'` shows the kinds";
 		return 0;
 	}
-	s = sink->add(sink, arena_printf(sink->arena, "iter:%s%s%s", ap->parts[1], ap->part_cnt > 2 ? ":" : "", ap->part_cnt > 2 ? ap->parts[2] : ""));
+	s = sink->add(sink,
+		      arena_printf(sink->arena, "iter:%s%s%s", ap->parts[1], ap->part_cnt > 2 ? ":" : "",
+				   ap->part_cnt > 2 ? ap->parts[2] : ""));
 	if (s) {
 		s->func = ap->parts[1];
 		s->num = f.id;
@@ -129,7 +132,7 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 
 static const struct type *ctx_type(struct compile *c, const struct unit *u)
 {
-	struct type_source *src = kern_types();
+	struct type_source *src = target_types(c->target);
 
 	return src ? src->find(src, "struct", arena_printf(c->arena, PREFIX "_%s", c->sites.at[u->site_first].func)) : NULL;
 }
@@ -154,7 +157,7 @@ static void lower_entry(struct lower *l)
 	struct btf_func f;
 	u32 mark;
 
-	if (kern_btf_func_at("vmlinux", s->num, &f) && f.param_cnt > 1 && type_is_struct_ptr(f.params[1].type))
+	if (typed_func_at(l->c->target, "vmlinux", s->num, &f) && f.param_cnt > 1 && type_is_struct_ptr(f.params[1].type))
 		probe_leave_if(l, C_EQ, ir_load(&l->b, lower_ctx(l), f.params[1].off, 8), opnd_imm(0));
 	if (s->target)
 		return;
@@ -169,13 +172,11 @@ static struct val lower_ctx_member(struct lower *l, const struct member *m, u32 
 
 /* ---- attaching ---- */
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	(void)d;
 	attr->type = BPF_PROG_TYPE_TRACING;
 	attr->attach_type = BPF_TRACE_ITER;
 	attr->attach_btf_id = c->sites.at[u->site_first].num;
-	return 0;
 }
 
 static void make_parents(const char *path)
@@ -198,30 +199,34 @@ static int pin(struct attach_ctx *ctx, const struct site *s, int link_fd)
 	make_parents(s->target);
 	err = kern_bpf(BPF_OBJ_PIN, &a, sizeof(a));
 	if (err < 0) {
-		probe_attach_failed(ctx, s, err, arena_printf(ctx->c->arena, "cannot pin it to %s", s->target),
-				    err == -EPERM || err == -EINVAL ? "only a BPF file system can hold it (mount -t bpf bpf " BPFFS ")" : NULL);
+		probe_attach_failed(ctx, s, err, arena_printf(ctx->diag->arena, "cannot pin it to %s", s->target),
+				    err == -EPERM || err == -EINVAL ?
+					    "only a BPF file system can hold it (mount -t bpf bpf " BPFFS ")" :
+					    NULL);
 		return err;
 	}
 	fprintf(stdout, "Program pinned to %s\n", s->target);
 	return 0;
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	struct site *s = unit_site(ctx, u, 0);
+	const struct site *s = unit_site(ctx, u, 0);
 	union bpf_iter_target target = {};
 	struct bpf_link_create_attr a = { .prog_fd = prog_fd, .attach_type = BPF_TRACE_ITER };
 	int link, fd;
 
-	if (ctx->c->target->filter_pid && str_starts(s->func, "task")) {
-		target.task.pid = ctx->c->target->filter_pid;
+	if (ctx->image->home.filter_pid && str_starts(s->func, "task")) {
+		target.task.pid = ctx->image->home.filter_pid;
 		a.iter.info = (u64)(uintptr_t)&target;
 		a.iter.info_len = sizeof(target);
 	}
 	link = kern_link_create(&a);
 	if (link < 0) {
-		probe_attach_failed(ctx, s, link, "cannot make the iterator", link == -EINVAL || link == -EBADF ?
-				    "this kind needs to be told which map to walk over, which scripts cannot say" : NULL);
+		probe_attach_failed(ctx, s, link, "cannot create the iterator",
+				    link == -EINVAL || link == -EBADF ?
+					    "this kind of iterator needs a map to iterate over, which a script cannot name" :
+					    NULL);
 		return 0;
 	}
 	vec_push(&ctx->fds, link);
@@ -236,12 +241,12 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 	return 1;
 }
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	char *func = xasprintf(PREFIX "%s", strchr(site_name, ':') + 1);
 	struct btf_func f;
 
-	if (kern_btf_func("vmlinux", func, &f))
+	if (typed_find_func(t, "vmlinux", func, &f))
 		typed_list_params(&f, false, out);
 	free(func);
 }
@@ -250,7 +255,7 @@ const struct provider provider_iter = {
 	.name = "iter",
 	.alias = "it",
 	.spec = "iter:KIND[:PATH]",
-	.doc = "Runs once for each object of a kind (task, task_file, bpf_map, …), then ends; ctx has the object. With a path it is pinned there.",
+	.doc = "Runs once for each object of a kind (task, task_file, bpf_map, …), then ends; ctx has the object. With a path, the iterator is pinned there.",
 	.example = "iter:task { printf(\"%d %s\\n\", ctx.task.pid, ctx.task.comm); }",
 	.flags = PROV_CTX | PROV_BTF_NULL | PROV_ITER | PROV_REENTRANT | PROV_TYPED,
 	.as = AS_KERNEL,

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* kprobe and kretprobe: entry to, return from, and instructions of kernel functions.
  *
- * Three ways to attach: one perf event per site, which can do everything (offsets, addresses); one kprobe_multi link
- * for many functions at once, which takes whole functions only, and only those that ftrace can trace (not all that
- * kprobes can); and events of tracefs (events.c), each of many functions, on kernels without such links. Links and events take functions by
- * name, or, where the module matters or several functions have the name, by address. site.variant says which ways a site could go;
- * unit.variant which one was taken.
+ * Three ways to attach: one perf event per site, which can do everything (offsets, addresses); one kprobe_multi link for many
+ * functions at once, which takes whole functions only, and only those that ftrace can trace (not all that kprobes can); and
+ * events of tracefs (events.c), each of many functions, on kernels without such links. Links and events take functions by name,
+ * or, where the module matters or several functions have the name, by address. site.variant says which of them a site allows,
+ * unit.variant which one was chosen.
  *
- * A name means all functions that have it (static ones, of different files): they are one probe. Reading all symbols to learn of it takes too
- * long for one function, so there the kernel is asked first, which refuses such a name (EADDRNOTAVAIL; 6.7, and older ones with that
- * change. Those without it take the first function). Where functions are looked up anyway, each becomes a site.
+ * A name stands for all functions that have it (static ones, of different files): they are one probe. Reading all symbols to find
+ * them takes too long for one function. So the kernel is tried first, which refuses such a name (EADDRNOTAVAIL; 6.7, and older
+ * ones with that change. Those without it take the first function). Where functions are looked up anyway, each becomes a site.
  *
- * Before 6.7, events are also the only kprobes of which the kernel tells how many hits it missed (kprobe_profile): there even one function
- * becomes an event.
+ * Before 6.7, events are also the only kprobes for which the kernel reports the hits that it missed (kprobe_profile): there even
+ * one function becomes an event.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -19,21 +20,20 @@
 #include <stdlib.h>
 
 #include "base/glob.h"
+#include "base/progress.h"
 #include "base/smap.h"
-#include "kern/btf.h"
 #include "kern/kallsyms.h"
 #include "kern/sys.h"
-#include "kern/tracefs.h"
 #include "probe/events.h"
-#include "probe/probe.h"
+#include "probe/typed.h"
 
 /* site.variant: one of these, and from EVENT_GROUP_SHIFT on, with KP_EVENTS, the number of the event */
 enum {
-	SITE_SINGLE, /* by perf event only */
-	SITE_NAMED,  /* a function by name: by link, if ftrace knows it */
-	SITE_LISTED, /* one that ftrace lists */
+	SITE_SINGLE,    /* by perf event only */
+	SITE_NAMED,     /* a function by name: by link, if ftrace knows it */
+	SITE_LISTED,    /* one that ftrace lists */
 	SITE_OF_MODULE, /* the same, of a module: by link, if its address is known */
-	SITE_SHARED,    /* one of several functions that have the name: by its address, whichever way */
+	SITE_SHARED,    /* one of several functions that have the name: by its address in any case */
 };
 
 static u32 kind_of(const struct site *s)
@@ -153,7 +153,7 @@ static void add(struct site_sink *sink, const struct provider *p, const char *na
 
 static int expand_wildcard(struct search *s, const struct provider *p)
 {
-	int err = tracefs_each_function(add_function, s);
+	int err = s->sink->target->machine->each_function(add_function, s);
 
 	if (s->names.cnt)
 		qsort(s->names.at, s->names.cnt, sizeof(*s->names.at), by_text);
@@ -180,7 +180,7 @@ static bool look_at(void *arg, const struct ksym *sym, char type)
 {
 	struct lookup *l = arg;
 
-	if (!kallsyms_is_text(type))
+	if (!ksym_is_text(type))
 		return true;
 	l->any_text = true;
 	if (l->module && !str_eq(l->module, sym->module ? sym->module : "vmlinux"))
@@ -215,22 +215,24 @@ static bool look_behind(void *arg, const struct ksym *sym, char type)
 }
 
 /* Bytes from the start of a function to what comes after it; 0: unknown. */
-static u64 function_size(const char *func, u64 addr)
+static u64 function_size(const struct machine *m, const char *func, u64 addr)
 {
 	struct extent e = { func, addr, UINT64_MAX };
 
-	kallsyms_each(look_behind, &e);
+	m->each_symbol(look_behind, &e);
 	return addr && e.is_func && e.end != UINT64_MAX ? e.end - addr : 0;
 }
 
 /* False: it is not in the function, which was reported. */
-static bool offset_is_inside(struct diag *d, const struct attach_point *ap, const char *func, u64 addr, u64 off)
+static bool offset_is_inside(const struct machine *m, struct diag *d, const struct attach_point *ap, const char *func, u64 addr,
+			     u64 off)
 {
-	u64 size = off && d ? function_size(func, addr) : 0;
+	u64 size = off && d ? function_size(m, func, addr) : 0;
 
 	if (!size || off < size)
 		return true;
-	diag_error(d, ap->span, E_ATTACH_POINT, "Offset outside the function bounds ('%s' size is %llu)", func, (unsigned long long)size);
+	diag_error(d, ap->span, E_ATTACH_POINT, "Offset outside the function bounds ('%s' size is %llu)", func,
+		   (unsigned long long)size);
 	return false;
 }
 
@@ -238,16 +240,17 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 		       const struct attach_point *ap, struct diag *d)
 {
 	const char *name = module ? arena_printf(sink->arena, "%s:%s", module, func) : func, *near;
-	const struct target *t = sink->c ? sink->c->target : NULL;
+	const struct machine *m = sink->target->machine;
 	struct lookup l = { .func = func, .module = module, .arena = sink->arena, .want_names = true };
 
-	/* Quick: asks for one symbol. It cannot tell that there is none, as addresses may be hidden. */
-	l.addr = !module && t && t->kaddr ? t->kaddr(t->kaddr_self, func) : 0;
+	/* Fast: looks up one symbol. It cannot prove that there is none, because addresses may be hidden. A listing is of
+	 * functions only. */
+	l.addr = !module && sink->c ? target_kaddr(sink->target, func) : 0;
 	l.found = l.addr;
 	if (!l.found)
-		kallsyms_each(look_at, &l);
-	if (l.found || !l.any_text) { /* without a list of symbols the kernel has to tell, when the probe is attached */
-		if (offset_is_inside(d, ap, func, l.addr, off))
+		m->each_symbol(look_at, &l);
+	if (l.found || !l.any_text) { /* without a list of symbols the kernel reports it when the probe is attached */
+		if (offset_is_inside(m, d, ap, func, l.addr, off))
 			add(sink, p, name, off, 0);
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
@@ -260,16 +263,11 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 	vec_free(&l.names);
 }
 
-static bool has_kprobes(const struct site_sink *sink)
-{
-	return sink->c ? target_has(sink->c, KF_KPROBE) : kern_has(KF_KPROBE);
-}
-
-/* One function of a list that was given, on a machine that has no kprobes: its symbols say nothing about the one that the list is of. Some
- * functions that can be probed are in no such list. */
+/* One function of a given list, on a machine without kprobes: this machine's symbols do not apply to the machine of the list.
+ * Some functions that can be probed are in no such list. */
 static void expand_listed(struct search *s, const struct provider *p, u64 off)
 {
-	tracefs_each_function(add_function, s);
+	s->sink->target->machine->each_function(add_function, s);
 	if (s->names.cnt)
 		add(s->sink, p, s->names.at[0], off, s->names.cnt);
 	else
@@ -280,12 +278,13 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 {
 	const struct provider *p = provider_find(ap->parts[0]);
 	const char *module = ap->part_cnt > 2 ? ap->parts[1] : NULL, *text = ap->parts[ap->part_cnt - 1], *func;
-	bool is_trial = !sink->c || sink->c->target->is_check, here = has_kprobes(sink);
+	const struct target *t = sink->target;
+	bool is_trial = !sink->c || t->is_check, here = target_feature(t, KF_KPROBE);
 	struct site *site;
 	u64 off;
 	int err;
 
-	if (!here && !(is_trial && tracefs_functions_are_set())) {
+	if (!here && !(is_trial && t->functions_are_given)) {
 		sink->why = NO_KPROBES;
 		sink->cannot_tell = true;
 		return 0;
@@ -298,11 +297,12 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		err = expand_wildcard(&s, p);
 		if (module && !s.module_seen && !has_wildcard(module))
 			sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
+		probe_tracefs_failed(sink, err);
 		vec_free(&s.names);
 		return err;
 	}
 	if (is_address(text)) {
-		if (!sink->allow_unsafe) {
+		if (!t->allow_unsafe) {
 			if (d) {
 				diag_error(d, ap->span, E_UNSAFE, "Probing by address requires --unsafe");
 				diag_hint(d, "a probe inside of an instruction can crash the system");
@@ -354,8 +354,8 @@ static bool count_function(void *arg, const char *name, const char *module)
 	return true;
 }
 
-/* Whether ftrace can trace all functions of the unit. Those that came from its list need no look; of the others it learns how many functions
- * have the name. */
+/* Whether ftrace can trace all functions of the unit. Those from its list need no check; for the others, counts the functions of
+ * the same name. */
 static bool all_traceable(struct compile *c, const struct unit *u)
 {
 	struct wanted w = {};
@@ -367,9 +367,9 @@ static bool all_traceable(struct compile *c, const struct unit *u)
 		if (s->variant == SITE_NAMED)
 			smap_put(&w.names, s->func, &s->num);
 	}
-	w.left = w.names.cnt;
+	w.left = w.names.entries.cnt;
 	if (w.left)
-		tracefs_each_function(count_function, &w);
+		c->target->machine->each_function(count_function, &w);
 	ok = !w.left;
 	smap_release(&w.names);
 	return ok;
@@ -392,7 +392,7 @@ static bool take_address(void *arg, const struct ksym *sym, char type)
 	char key[256]; /* longer than names of symbols with their module can be, or it is none of ours */
 	struct places *p;
 
-	if (!kallsyms_is_text(type) || !sym->addr)
+	if (!ksym_is_text(type) || !sym->addr)
 		return true;
 	if (f->has_modules)
 		snprintf(key, sizeof(key), "%s:%s", sym->module ? sym->module : "vmlinux", sym->name);
@@ -402,13 +402,13 @@ static bool take_address(void *arg, const struct ksym *sym, char type)
 	return true;
 }
 
-static const char *name_of(struct compile *c, const struct site *s)
+static const char *name_of(struct arena *a, const struct site *s)
 {
-	return s->target ? arena_printf(c->arena, "%s:%s", s->target, s->func) : s->func;
+	return s->target ? arena_printf(a, "%s:%s", s->target, s->func) : s->func;
 }
 
-/* Gives the site its address, and, if others have the name, a site to each of them. Where ftrace lists fewer functions of the name than there
- * are, nobody knows which: then it is the first. */
+/* Sets the site's address, and adds a site for each other function of the name. Where ftrace lists fewer functions of the name
+ * than there are, it is unknown which: then the first is taken. */
 static void take_places(struct compile *c, struct unit *u, u32 i, const struct places *p)
 {
 	struct site *s = &c->sites.at[u->site_first + i];
@@ -427,8 +427,8 @@ static void take_places(struct compile *c, struct unit *u, u32 i, const struct p
 	}
 }
 
-/* Finds the addresses of all functions of the unit, which then go by address. They have modules, or none has. The unit is the newest: sites can
- * be added to it. False: some are not known, and nothing was changed. */
+/* Finds the addresses of all functions of the unit, which then go by address. They have modules, or none has. The unit is the
+ * newest: sites can be added to it. False: some are not known, and nothing was changed. */
 static bool find_addresses(struct compile *c, struct unit *u)
 {
 	u32 cnt = u->site_cnt;
@@ -437,7 +437,7 @@ static bool find_addresses(struct compile *c, struct unit *u)
 	bool ok = true;
 
 	for (u32 i = 0; i < cnt; i++) {
-		const char *name = name_of(c, &c->sites.at[u->site_first + i]);
+		const char *name = name_of(c->arena, &c->sites.at[u->site_first + i]);
 
 		places[i] = smap_get(&f.named, name);
 		if (!places[i]) { /* else it is in two attach points */
@@ -445,7 +445,8 @@ static bool find_addresses(struct compile *c, struct unit *u)
 			smap_put(&f.named, name, places[i]);
 		}
 	}
-	kallsyms_each(take_address, &f);
+	c->is_of_boot = true;
+	c->target->machine->each_symbol(take_address, &f);
 	for (u32 i = 0; i < cnt; i++)
 		ok = ok && places[i]->addrs.cnt;
 	for (u32 i = 0; ok && i < cnt; i++)
@@ -485,7 +486,7 @@ static bool can_use_events(struct compile *c, struct unit *u)
 {
 	const struct site *s = &c->sites.at[u->site_first];
 
-	if ((u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !events_can())
+	if ((u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !target_has(c, KF_TRACE_EVENTS))
 		return false;
 	if (u->site_cnt == 1)
 		return s->func && !s->off;
@@ -517,17 +518,16 @@ static struct opnd lower_which(struct lower *l)
 	return l->unit->variant == KP_EVENTS ? events_lower_site(l, function_entry) : lower_site_by_cookie(l);
 }
 
-static u32 link_type(const struct unit *u)
+static u32 link_type(u32 variant)
 {
-	return u->variant == KP_MULTI ? BPF_TRACE_KPROBE_MULTI : u->variant == KP_SESSION ? BPF_TRACE_KPROBE_SESSION : 0;
+	return variant == KP_MULTI ? BPF_TRACE_KPROBE_MULTI : variant == KP_SESSION ? BPF_TRACE_KPROBE_SESSION : 0;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	(void)c, (void)d;
+	(void)c;
 	attr->type = BPF_PROG_TYPE_KPROBE;
-	attr->attach_type = link_type(u);
-	return 0;
+	attr->attach_type = link_type(u->variant);
 }
 
 /* ---- attaching ---- */
@@ -540,10 +540,10 @@ static const char *hint_for(int err)
 		       "this offset";
 	case ENOENT:
 	case ESRCH:
-		return "the kernel has no such function that can be probed; it may have been inlined";
+		return "the kernel has no function of this name that can be probed; it may have been inlined";
 	case EADDRNOTAVAIL:
-		return "several functions have this name: an offset needs the address of one of them; without an offset all are probed, if "
-		       "kernel.kptr_restrict lets us see where they are";
+		return "several functions have this name: with an offset, use an address instead of the name; without an offset all are probed, if "
+		       "kernel.kptr_restrict allows reading their addresses";
 	default:
 		return NULL;
 	}
@@ -551,11 +551,11 @@ static const char *hint_for(int err)
 
 static int link_multi(const struct multi *m, u32 lo, u32 hi)
 {
-	bool by_addr = unit_site(m->ctx, m->u, lo)->addr; /* of all or of none it is known */
+	bool by_addr = unit_site(m->ctx, m->u, lo)->addr; /* it is known for all or for none */
 	u64 *which = xzalloc((hi - lo) * sizeof(u64)), *cookies = xzalloc((hi - lo) * sizeof(u64));
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
-		.attach_type = link_type(m->u),
+		.attach_type = link_type(m->u->variant),
 		.kprobe_multi = {
 			.flags = m->u->provider == &provider_kretprobe ? BPF_F_KPROBE_MULTI_RETURN : 0,
 			.cnt = hi - lo,
@@ -587,10 +587,10 @@ static char *kernel_name(const struct site *s)
 }
 
 /* addr 0: by name */
-static int attach_perf_at(struct attach_ctx *ctx, const struct unit *u, u32 i, u64 addr, int prog_fd)
+static int attach_perf_at(struct attach_ctx *ctx, const struct image_prog *u, u32 i, u64 addr, int prog_fd)
 {
 	int type = probe_pmu_type("kprobe"), bit = probe_pmu_bit("kprobe", "retprobe"), err;
-	struct site *s = unit_site(ctx, u, i);
+	const struct site *s = unit_site(ctx, u, i);
 	struct perf_event_attr ev = {
 		.type = type,
 		.config = u->provider == &provider_kretprobe ? 1ull << (bit & 63) : 0,
@@ -612,21 +612,22 @@ static int attach_perf_at(struct attach_ctx *ctx, const struct unit *u, u32 i, u
 	return err;
 }
 
-/* The kernel has refused the name of a function because several have it: asks where they are. An offset is not the same place in all of them. */
-static struct places find_namesakes(struct compile *c, const struct site *s)
+/* The kernel has refused the name of a function because several have it: asks where they are. An offset is not the same place in
+ * all of them. */
+static struct places find_namesakes(struct arena *a, const struct site *s)
 {
-	struct functions f = { .arena = c->arena, .has_modules = s->target };
+	struct functions f = { .arena = a, .has_modules = s->target };
 	struct places p = {};
 
 	if (!s->off) {
-		smap_put(&f.named, name_of(c, s), &p);
+		smap_put(&f.named, name_of(a, s), &p);
 		kallsyms_each(take_address, &f);
 		smap_release(&f.named);
 	}
 	return p;
 }
 
-static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int prog_fd)
+static int attach_perf(struct attach_ctx *ctx, const struct image_prog *u, u32 i, int prog_fd)
 {
 	const struct site *s = unit_site(ctx, u, i);
 	bool by_addr = !s->func || kind_of(s) == SITE_SHARED;
@@ -636,7 +637,7 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int 
 
 	if (err != -EADDRNOTAVAIL || by_addr)
 		return err;
-	p = find_namesakes(ctx->c, s);
+	p = find_namesakes(ctx->diag->arena, s);
 	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
 		err = attach_perf_at(ctx, u, i, p.addrs.at[k], prog_fd);
 	if (err)
@@ -645,9 +646,9 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, u32 i, int 
 }
 
 /* Reports a site that was not attached. */
-static bool is_attached(struct attach_ctx *ctx, const struct unit *u, u32 i, int err)
+static bool is_attached(struct attach_ctx *ctx, const struct image_prog *u, u32 i, int err)
 {
-	struct site *s = unit_site(ctx, u, i);
+	const struct site *s = unit_site(ctx, u, i);
 
 	switch (-err) {
 	case 0:
@@ -655,9 +656,10 @@ static bool is_attached(struct attach_ctx *ctx, const struct unit *u, u32 i, int
 	case ENODEV:
 		probe_attach_failed(ctx, s, 0, NO_KPROBES, NULL);
 		return false;
-	case EILSEQ: /* whose text speaks of characters */
-		probe_attach_failed(ctx, s, 0, "the offset is not at the start of an instruction",
-				    "offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
+	case EILSEQ: /* whose text is about characters */
+		probe_attach_failed(
+			ctx, s, 0, "the offset is not at the start of an instruction",
+			"offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
 		return false;
 	default:
 		probe_attach_failed(ctx, s, err, "cannot attach to the function", hint_for(err));
@@ -665,17 +667,19 @@ static bool is_attached(struct attach_ctx *ctx, const struct unit *u, u32 i, int
 	}
 }
 
-/* Adds a place to the event. The kernel takes places without names for the same if their arguments are, so each has a mark of its own. */
-static int add_place(const struct unit *u, const char *event, const char *place, u64 mark)
+/* Adds a place to the event. The kernel takes places without names for the same if their arguments are, so each has a mark of its
+ * own. */
+static int add_place(const struct image_prog *u, const char *event, const char *place, u64 mark)
 {
-	char *line = xasprintf("%c:%s %s i=\\%llu\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place, (unsigned long long)mark);
+	char *line = xasprintf("%c:%s %s i=\\%llu\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place,
+			       (unsigned long long)mark);
 	int err = events_write(line, strlen(line));
 
 	free(line);
 	return err;
 }
 
-static int add_address(const struct unit *u, const char *event, u64 addr)
+static int add_address(const struct image_prog *u, const char *event, u64 addr)
 {
 	char *place = xasprintf("0x%llx", (unsigned long long)addr);
 	int err = add_place(u, event, place, addr);
@@ -685,7 +689,7 @@ static int add_address(const struct unit *u, const char *event, u64 addr)
 }
 
 /* Makes the function one more place of the event, or all functions of its name. */
-static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 i, const char *event)
+static int add_to_event(const struct attach_ctx *ctx, const struct image_prog *u, u32 i, const char *event)
 {
 	const struct site *s = unit_site(ctx, u, i);
 	struct places p;
@@ -699,33 +703,35 @@ static int add_to_event(const struct attach_ctx *ctx, const struct unit *u, u32 
 	free(name);
 	if (err != -EADDRNOTAVAIL)
 		return err;
-	p = find_namesakes(ctx->c, s);
+	p = find_namesakes(ctx->diag->arena, s);
 	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
 		err = add_address(u, event, p.addrs.at[k]);
 	return err;
 }
 
 /* An event of the sites that order[] lists. What cannot be part of it is reported. */
-static u32 attach_event(struct attach_ctx *ctx, const struct unit *u, const u32 *order, u32 cnt, int prog_fd)
+static u32 attach_event(struct attach_ctx *ctx, const struct image_prog *u, const u32 *order, u32 cnt, int prog_fd)
 {
 	char *name = event_name(u->site_first + order[0], cnt);
 	u32 *placed = xzalloc(cnt * sizeof(*placed)), placed_cnt = 0, done = 0;
 
-	for (u32 k = 0; k < cnt; k++)
+	for (u32 k = 0; k < cnt; k++) {
 		if (is_attached(ctx, u, order[k], add_to_event(ctx, u, order[k], name)))
 			placed[placed_cnt++] = order[k];
+		progress_add(1);
+	}
 	if (!placed_cnt)
 		free(name);
 	else if (!event_open(ctx, u, name, -1, 0, prog_fd, event_group(unit_site(ctx, u, order[0]))))
 		done = placed_cnt;
-	else /* one of them may be at fault: by itself each gets its own answer */
+	else /* one of them may be the cause: attached separately, each gets its own result */
 		for (u32 k = 0; k < placed_cnt; k++)
 			done += is_attached(ctx, u, placed[k], attach_perf(ctx, u, placed[k], prog_fd));
 	free(placed);
 	return done;
 }
 
-static u32 attach_events(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static u32 attach_events(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 *order = xzalloc(u->site_cnt * sizeof(*order)), seen = 0, done = 0;
 
@@ -733,7 +739,7 @@ static u32 attach_events(struct attach_ctx *ctx, const struct unit *u, int prog_
 	for (u32 group = 0; seen < u->site_cnt; group++) {
 		u32 cnt = 0;
 
-		for (u32 i = 0; i < u->site_cnt; i++) /* one event does for all if nobody asks which function it was */
+		for (u32 i = 0; i < u->site_cnt; i++) /* one event serves all if the script does not ask for the function */
 			if (!u->uses_site || event_group(unit_site(ctx, u, i)) == group)
 				order[cnt++] = i;
 		seen += cnt;
@@ -743,7 +749,7 @@ static u32 attach_events(struct attach_ctx *ctx, const struct unit *u, int prog_
 	return done;
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
 	u32 done = 0;
@@ -762,14 +768,14 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 
 /* ---- -lv ---- */
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	const char *func = strrchr(site_name, ':') + 1, *rest = strchr(site_name, ':') + 1;
 	char *module = func > rest ? xasprintf("%.*s", (int)(func - rest - 1), rest) : NULL;
 	bool is_ret = str_starts(site_name, "kretprobe:");
 	struct btf_func f;
 
-	if (kern_btf_func(module, func, &f))
+	if (typed_find_func(t, module, func, &f))
 		btf_func_print(&f, is_ret, out);
 	free(module);
 }
@@ -778,7 +784,7 @@ const struct provider provider_kprobe = {
 	.name = "kprobe",
 	.alias = "k",
 	.spec = "kprobe[:MODULE]:FUNCTION[+OFFSET] or kprobe:ADDRESS",
-	.doc = "Runs when a kernel function is called, or an instruction of it is reached.",
+	.doc = "Runs when a kernel function is called, or when an instruction of it is reached.",
 	.example = "kprobe:vfs_read { @[comm] = count(); }",
 	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_PID_FILTER | PROV_OVERRIDE | PROV_SIGNAL | PROV_REVERSE,
 	.as = AS_KERNEL,

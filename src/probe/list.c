@@ -1,9 +1,10 @@
-/* -l: what can be probed on this system, and which types its kernel has. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* -l: the probes of the target, and the types of its kernel. */
 #include <errno.h>
 
 #include "base/glob.h"
-#include "kern/btf.h"
 #include "probe/probe.h"
+#include "types/btf.h"
 
 struct lister {
 	struct site_sink sink; /* must be first */
@@ -64,7 +65,7 @@ static int list_provider(struct lister *l, const struct provider *p, struct atta
 	int err;
 
 	/* -l uprobe:FILE: all of its functions. With -p a name alone is that of a function. */
-	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2 && (!l->sink.filter_pid || strchr(ap->parts[1], '/'))) {
+	if ((p->flags & PROV_USER_FILE) && ap->part_cnt == 2 && (!l->sink.target->filter_pid || strchr(ap->parts[1], '/'))) {
 		const char **parts = arena_alloc(l->sink.arena, 3 * sizeof(*parts));
 
 		parts[0] = ap->parts[0];
@@ -94,7 +95,7 @@ static int list_provider(struct lister *l, const struct provider *p, struct atta
 		sbuf_puts(out, l->names.at[i]);
 		sbuf_putc(out, '\n');
 		if (verbose && p->list_params)
-			p->list_params(l->names.at[i], out);
+			p->list_params(l->sink.target, l->names.at[i], out);
 	}
 	return l->names.cnt;
 }
@@ -107,8 +108,11 @@ static int list_pattern(struct lister *l, struct attach_point *ap, bool verbose,
 	if (p) {
 		n = list_provider(l, p, ap, verbose, d, out);
 		if (n < 0 && d) {
-			diag_error_nowhere(d, E_NO_MATCH, "Cannot list %s: %s", ap->text, strerror(-n));
-			if (probe_errno_hint(n))
+			diag_error_nowhere(d, E_NO_MATCH, "Cannot list %s: %s", ap->text,
+					   l->sink.why ? l->sink.why : strerror(-n));
+			if (l->sink.hint)
+				diag_hint(d, "%s", l->sink.hint);
+			else if (probe_errno_hint(n))
 				diag_hint(d, "%s", probe_errno_hint(n));
 		}
 		return n;
@@ -120,9 +124,9 @@ static int list_pattern(struct lister *l, struct attach_point *ap, bool verbose,
 		}
 		return -EINVAL;
 	}
-	/* What one probe type cannot tell must not hide the others. */
+	/* A probe type that cannot be listed must not hide the others. */
 	for (u32 i = 0; (p = provider_at(i)); i++)
-		if (provider_is_meant(p, ap, l->sink.filter_pid) && (n = list_provider(l, p, ap, verbose, d, out)) > 0)
+		if (provider_is_meant(p, ap, l->sink.target->filter_pid) && (n = list_provider(l, p, ap, verbose, d, out)) > 0)
 			total += n;
 	return total;
 }
@@ -159,14 +163,15 @@ static bool add_type(void *arg, const char *module, const char *name, u32 id)
 	return true;
 }
 
-static int list_types(const char *keyword, const char *pattern, bool verbose, struct diag *d, struct sbuf *out)
+static int list_types(const struct target *t, const char *keyword, const char *pattern, bool verbose, struct diag *d,
+		      struct sbuf *out)
 {
 	struct arena arena;
-	struct type_lister l = { kern_types(), keyword, pattern, verbose, &arena };
+	struct type_lister l = { target_types(t), keyword, pattern, verbose, &arena };
 	int cnt = 0;
 
 	if (!l.src) {
-		diag_error_nowhere(d, E_KERNEL_FEATURE, "the kernel does not tell about its types (no BTF)");
+		diag_error_nowhere(d, E_KERNEL_FEATURE, "this kernel has no type information (CONFIG_DEBUG_INFO_BTF is not set)");
 		return -ENOENT;
 	}
 	arena_init(&arena);
@@ -201,10 +206,10 @@ static int list_types(const char *keyword, const char *pattern, bool verbose, st
 
 /* ---- all ---- */
 
-int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d, struct sbuf *out)
+int probe_list(const char *pattern, bool verbose, const struct target *t, struct diag *d, struct sbuf *out)
 {
 	struct arena arena;
-	struct lister l = { .sink = { .add = add_name, .arena = &arena, .filter_pid = filter_pid } };
+	struct lister l = { .sink = { .add = add_name, .target = t, .arena = &arena } };
 	static const char *const keywords[] = { "struct", "union", "enum" };
 	int total = 0, err = 0;
 
@@ -214,7 +219,7 @@ int probe_list(const char *pattern, bool verbose, u32 filter_pid, struct diag *d
 		if (str_starts(pattern, keywords[i]) && (!pattern[n] || pattern[n] == ' ')) {
 			const char *name = pattern + n + strspn(pattern + n, " ");
 
-			return list_types(keywords[i], *name ? name : "*", verbose, d, out);
+			return list_types(t, keywords[i], *name ? name : "*", verbose, d, out);
 		}
 	}
 	arena_init(&arena);

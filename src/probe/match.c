@@ -1,10 +1,11 @@
-/* From attach points as written to sites and units: asks each provider what its attach points match on this system, and groups
- * the sites of a probe that one program can serve. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From attach points as written to sites and units: each provider finds the matches of its attach points on the target, and the
+ * sites of a probe that one program can serve are grouped. */
 #include <errno.h>
 #include <regex.h>
 
 #include "base/glob.h"
-#include "fn/fn.h"
+#include "lang/fn.h"
 #include "probe/probe.h"
 
 /* ---- what a body uses ---- */
@@ -49,10 +50,10 @@ struct gather {
 	struct site_sink sink; /* must be first */
 	const struct provider *provider;
 	u32 ap_index;
-	bool is_made; /* probe.is_made */
+	bool is_made;           /* probe.is_made */
 	vec(struct site) sites; /* of the probe at hand */
 	const regex_t *filter;  /* --probe-filter, or NULL */
-	struct site left_out;   /* stands for sites that it leaves out */
+	struct site left_out;   /* placeholder for sites that it leaves out */
 	bool has_left_out;
 	vec(struct unmatched) unmatched;
 };
@@ -63,7 +64,8 @@ static struct site *add_site(struct site_sink *sink, const char *name)
 	const char *given = sink->ap->given_name;
 
 	sink->found++;
-	if (g->filter && !g->is_made && !(g->provider->flags & PROV_SELF) && regexec(g->filter, given ? given : name, 0, NULL, 0)) {
+	if (g->filter && !g->is_made && !(g->provider->flags & PROV_SELF) &&
+	    regexec(g->filter, given ? given : name, 0, NULL, 0)) {
 		g->has_left_out = true;
 		return &g->left_out;
 	}
@@ -82,7 +84,7 @@ static void unknown_provider(struct compile *c, const struct attach_point *ap)
 	provider_hint(c->diag, ap->parts[0]);
 }
 
-/* Nothing matched: says so as missing_probes wants it. */
+/* Nothing matched: reports that according to missing_probes. */
 static void no_match(struct compile *c, const struct unmatched *u)
 {
 	const char *rest = probe_rest(c->arena, u->ap), *kind = u->provider ? u->provider->name : u->ap->parts[0];
@@ -90,7 +92,8 @@ static void no_match(struct compile *c, const struct unmatched *u)
 	const char *reason = u->why ? arena_printf(c->arena, " %s.", u->why) : "";
 
 	if (c->config.missing_probes != MISSING_ERROR)
-		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", kind, rest);
+		c->missing = arena_printf(c->arena, "%s%s%s:%s", c->missing ? c->missing : "", c->missing ? ", " : "", kind,
+					  rest);
 	switch (c->config.missing_probes) {
 	case MISSING_ERROR:
 		diag_error(c->diag, u->ap->span, E_NO_MATCH, "No matches for %s.%s", shown, reason);
@@ -108,7 +111,8 @@ static void no_match(struct compile *c, const struct unmatched *u)
 	}
 }
 
-/* --check on a system that cannot say whether the probe exists (no privileges, no such probes in this kernel): it is taken as written. */
+/* --check on a system where the existence of the probe cannot be checked (no privileges, no such probes in this kernel): it is
+ * taken as written. */
 static bool assume(struct compile *c, struct gather *g, const struct attach_point *ap)
 {
 	const char *rest = probe_rest(c->arena, ap);
@@ -122,7 +126,8 @@ static bool assume(struct compile *c, struct gather *g, const struct attach_poin
 	s->func = ap->parts[ap->part_cnt - 1];
 	s->target = ap->part_cnt > 2 ? ap->parts[1] : NULL;
 	s->is_assumed = true;
-	diag_warn(c->diag, ap->span, W_MISSING_PROBE, "whether %s %s exists cannot be checked here", g->provider->name, rest);
+	diag_warn(c->diag, ap->span, W_MISSING_PROBE, "cannot check whether %s %s exists on this machine: it is taken as written",
+		  g->provider->name, rest);
 	return true;
 }
 
@@ -134,7 +139,7 @@ static bool is_pattern(const struct attach_point *ap)
 	return false;
 }
 
-/* Tests and benchmarks are there only when they are asked for, and then nothing else is but begin and end, which may set things up for them. */
+/* Tests and benchmarks exist only in their mode. In it, only begin and end exist besides, which may prepare for them. */
 static bool is_of_mode(const struct compile *c, const struct provider *p)
 {
 	bool is_frame = p->flags & PROV_SELF && !(p->flags & (PROV_TEST | PROV_BENCH | PROV_TRIGGER));
@@ -150,7 +155,7 @@ static bool is_of_mode(const struct compile *c, const struct provider *p)
 	return false;
 }
 
-/* *:name, k*:name: all probe types that are meant, as far as the rest fits them. */
+/* *:name, k*:name: all matching probe types for which the rest is valid. */
 static void expand_any(struct compile *c, struct gather *g, const struct attach_point *ap)
 {
 	const struct provider *p;
@@ -169,7 +174,7 @@ static void expand_any(struct compile *c, struct gather *g, const struct attach_
 		g->provider = p;
 		g->sink.ap = one;
 		g->sink.found = 0;
-		/* What is wrong for one type may be right for another. */
+		/* An error for one type may be valid for another. */
 		c->diag->muted = true;
 		if (p->parse(c->diag, one))
 			p->expand(&g->sink, one, c->diag);
@@ -206,8 +211,8 @@ static void expand_attach_point(struct compile *c, struct gather *g, const struc
 	if ((err || (!g->sink.found && g->sink.cannot_tell)) && assume(c, g, ap))
 		return;
 	if (err) {
-		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot look for %s %s: %s", g->provider->name,
-			   probe_rest(c->arena, ap), strerror(-err));
+		diag_error(c->diag, ap->span, E_NO_MATCH, "Cannot find %s %s: %s", g->provider->name, probe_rest(c->arena, ap),
+			   g->sink.why ? g->sink.why : strerror(-err));
 		if (g->sink.hint)
 			diag_hint(c->diag, "%s", g->sink.hint);
 		else if (probe_errno_hint(err))
@@ -250,14 +255,14 @@ struct group {
 	vec(struct site) sites;
 };
 
-/* Programs send records under a lock of the ring, which they take as others do: by the kernel's functions. A program that runs at the return
- * of those, and sends something itself, would wait for a lock that its own CPU holds. The kernel keeps a program from interrupting itself
- * there, but not another one. Kernels since 6.15 find out and give up. */
+/* Programs send records under the ring's lock, which the kernel's lock functions acquire. A program at the return of such a
+ * function that sends a record itself would wait for a lock that its own CPU holds. The kernel keeps a program from interrupting
+ * itself there, but not another program. Kernels since 6.15 detect the deadlock and give up. */
 static bool is_in_locks(const struct site *s)
 {
 	static const char *const patterns[] = {
-		"*spin_lock*", "*spin_unlock*", "*spin_trylock*", "*ringbuf*", "bpf_*", "__bpf_*", "*irq_work*", "lock_*",
-		"contention_*", "*rcu_read_*lock*", "preempt_*", "irq_enable*", "irq_disable*",
+		"*spin_lock*", "*spin_unlock*", "*spin_trylock*",   "*ringbuf*", "bpf_*",       "__bpf_*",      "*irq_work*",
+		"lock_*",      "contention_*",  "*rcu_read_*lock*", "preempt_*", "irq_enable*", "irq_disable*",
 	};
 	const char *colon = strrchr(s->name, ':'), *what = s->func ? s->func : colon ? colon + 1 : s->name;
 
@@ -329,8 +334,9 @@ static bool within_limits(struct compile *c, const struct probe *p, const struct
 		diag_error(c->diag, p->span, E_TOO_MANY_PROBES,
 			   "Can't attach to %llu probes because it exceeds the current limit of %llu probes.",
 			   (unsigned long long)cnt, (unsigned long long)c->config.max_probes);
-		diag_hint(c->diag, "raise the limit with the max_probes config variable or BPFTRACE_MAX_PROBES; "
-				   "very many probes can slow the whole system down");
+		diag_hint(c->diag,
+			  "raise the limit with the max_probes config variable or BPFTRACE_MAX_PROBES; "
+			  "very many probes can slow the whole system down");
 		return false;
 	}
 	return true;
@@ -349,7 +355,7 @@ static bool script_has(const struct script *s, u32 flag)
 	return false;
 }
 
-/* Whether there is what the mode is for. */
+/* Whether the script has probes for the mode. */
 static bool has_work(const struct compile *c)
 {
 	u32 flag = c->mode == RUN_TESTS ? PROV_TEST : PROV_BENCH;
@@ -368,7 +374,7 @@ static void nothing_to_do(struct compile *c)
 	case RUN_TRACE:
 		diag_error_nowhere(c->diag, E_NO_MATCH, "No probes to attach");
 		if (c->probe_filter)
-			diag_hint(c->diag, "--probe-filter %s leaves none", c->probe_filter);
+			diag_hint(c->diag, "--probe-filter %s matches no probe of the script", c->probe_filter);
 		if (script_has(c->script, PROV_TEST))
 			diag_hint(c->diag, "the script has tests: --test runs them");
 		if (script_has(c->script, PROV_BENCH))
@@ -389,10 +395,9 @@ static void expand_probe(struct compile *c, const struct probe *p, const regex_t
 {
 	struct gather g = { .sink = {
 		.add = add_site,
+		.target = c->target,
 		.c = c,
 		.arena = c->arena,
-		.filter_pid = c->target->filter_pid, /* not the -c child: it is not yet the program it will be */
-		.allow_unsafe = c->target->allow_unsafe,
 	}, .filter = filter, .is_made = p->is_made };
 
 	for (u32 i = 0; i < p->ap_cnt; i++) {
@@ -426,7 +431,7 @@ bool lang_expand(struct compile *c)
 
 	if (c->probe_filter && !read_filter(c, &filter))
 		return false;
-	for (u32 i = 0; i < c->script->probes.cnt; i++) /* those that are made on the way come last */
+	for (u32 i = 0; i < c->script->probes.cnt; i++) /* probes that are created meanwhile come last */
 		expand_probe(c, c->script->probes.at[i], c->probe_filter ? &filter : NULL);
 	if (c->probe_filter)
 		regfree(&filter);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* software and hardware: events that the kernel or the CPU counts; the program runs each time the count reaches the period.
  * site.num is the period, site.target the event's name.
  *
- * Besides the names that all machines share, hardware events can be those of caches, numbers (rNNN) and whatever the processor's counting units have: see
- * kern/pmu.h. */
+ * Besides the names that all machines share, a hardware event can be a cache event, a number (rNNN), or an event of one of the
+ * processor's PMUs: see kern/pmu.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 
 #include "base/glob.h"
+#include "kern/machine.h"
 #include "kern/pmu.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "probe/probe.h"
 
 struct event {
@@ -99,10 +101,12 @@ static bool each_cache(bool (*fn)(void *arg, const char *name, u64 config), void
 			if (!strchr(caches[i].ops, cache_ops[k].letter))
 				continue;
 			for (u32 missed = 0; missed < 2; missed++) {
-				snprintf(name, sizeof(name), "%s-%s", caches[i].name, missed ? cache_ops[k].misses : cache_ops[k].accesses);
+				snprintf(name, sizeof(name), "%s-%s", caches[i].name,
+					 missed ? cache_ops[k].misses : cache_ops[k].accesses);
 				if (fn(arg, name,
 				       caches[i].id | cache_ops[k].id << 8 |
-					       (u64)(missed ? PERF_COUNT_HW_CACHE_RESULT_MISS : PERF_COUNT_HW_CACHE_RESULT_ACCESS) << 16))
+					       (u64)(missed ? PERF_COUNT_HW_CACHE_RESULT_MISS : PERF_COUNT_HW_CACHE_RESULT_ACCESS)
+						       << 16))
 					return true;
 			}
 		}
@@ -158,8 +162,8 @@ static bool split_pmu(const char *name, char **pmu, char **terms)
 	return true;
 }
 
-/* 0, or -ENOENT: no event has this name; *why may say more. */
-static int find_event(const struct provider *p, const char *name, struct found *f, struct sbuf *why)
+/* 0, or -errno: no event has this name; *why may say more. */
+static int find_event(const struct machine *m, const struct provider *p, const char *name, struct found *f, struct sbuf *why)
 {
 	struct search s = { .name = name };
 	char *pmu, *terms;
@@ -170,7 +174,9 @@ static int find_event(const struct provider *p, const char *name, struct found *
 	ev = table(p, &cnt);
 	for (u32 i = 0; i < cnt; i++) {
 		if (str_eq(ev[i].name, name) || (ev[i].alias && str_eq(ev[i].alias, name))) {
-			*f = (struct found){ { p == &provider_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE, { ev[i].config } }, ev[i].period };
+			*f = (struct found){ { p == &provider_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE,
+					       { ev[i].config } },
+					     ev[i].period };
 			return 0;
 		}
 	}
@@ -186,20 +192,20 @@ static int find_event(const struct provider *p, const char *name, struct found *
 		return 0;
 	}
 	if (split_pmu(name, &pmu, &terms)) {
-		err = pmu_resolve(PMU_ROOT, pmu, terms, &f->ev, why);
+		err = m->pmu_event(pmu, terms, &f->ev, why);
 		free(pmu);
 		return err;
 	}
-	/* A name alone is that of the first unit which has it. */
-	pmu_each(PMU_ROOT, match_pmu, &s);
+	/* A name alone belongs to the first PMU that has it. */
+	m->each_pmu_event(match_pmu, &s);
 	if (!s.pmu)
 		return -ENOENT;
-	err = pmu_resolve(PMU_ROOT, s.pmu, name, &f->ev, why);
+	err = m->pmu_event(s.pmu, name, &f->ev, why);
 	free(s.pmu);
 	return err;
 }
 
-/* A count may be left out, also behind its colon. */
+/* The count may be left out, also after its colon. */
 static bool has_count(const struct attach_point *ap)
 {
 	return ap->part_cnt == 3 && *ap->parts[2];
@@ -226,7 +232,8 @@ static void unknown_event(struct diag *d, const struct provider *p, const struct
 	u32 cnt;
 	const struct event *ev = table(p, &cnt);
 
-	diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a %s probe%s%s", *ap->parts[1] ? ap->parts[1] : "\"\"", p->name, *why ? ": " : "", why);
+	diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a %s probe%s%s", *ap->parts[1] ? ap->parts[1] : "\"\"", p->name,
+		   *why ? ": " : "", why);
 	for (u32 i = 0; i < cnt; i++) {
 		avec_push(n.arena, &n.all, ev[i].name);
 		if (ev[i].alias)
@@ -244,10 +251,6 @@ static void unknown_event(struct diag *d, const struct provider *p, const struct
 static bool parse(struct diag *d, const struct attach_point *ap)
 {
 	const struct provider *p = provider_find(ap->parts[0]);
-	struct sbuf why = {};
-	struct found f;
-	bool ok = false;
-	u64 n;
 
 	if (!probe_part_cnt(d, ap, 1, 2))
 		return false;
@@ -256,15 +259,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 		diag_hint(d, "list the events with -l '%s:%s'", p->name, ap->parts[1]);
 		return false;
 	}
-	if (find_event(p, ap->parts[1], &f, &why)) {
-		unknown_event(d, p, ap, sbuf_str(&why));
-	} else if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n) || !n || n > ~0ull >> 1)) {
-		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a count of events", ap->parts[2]);
-	} else {
-		ok = true;
-	}
-	sbuf_release(&why);
-	return ok;
+	return true;
 }
 
 struct listing {
@@ -306,7 +301,7 @@ static int list(struct site_sink *sink, const struct provider *p, const struct a
 	}
 	if (p == &provider_hardware) {
 		each_cache(list_cache, &l);
-		pmu_each(PMU_ROOT, list_pmu, &l);
+		sink->target->machine->each_pmu_event(list_pmu, &l);
 	}
 	return 0;
 }
@@ -318,12 +313,20 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	struct found f = {};
 	struct site *s;
 	u64 n = 0;
+	int err;
 
-	(void)d;
 	if (!sink->c)
 		return list(sink, p, ap);
-	find_event(p, ap->parts[1], &f, &why); /* parse() has seen that there is one */
+	err = find_event(sink->target->machine, p, ap->parts[1], &f, &why);
+	if (err)
+		unknown_event(d, p, ap, sbuf_str(&why));
 	sbuf_release(&why);
+	if (err)
+		return 0;
+	if (has_count(ap) && !str_eq(ap->parts[2], "*") && (!probe_number(ap->parts[2], &n) || !n || n > ~0ull >> 1)) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a count of events", ap->parts[2]);
+		return 0;
+	}
 	if (has_count(ap) && probe_number(ap->parts[2], &n))
 		s = sink->add(sink, arena_printf(sink->arena, "%s:%s:%llu", p->name, ap->parts[1], (unsigned long long)n));
 	else
@@ -338,25 +341,28 @@ static const char *hint_of(const struct provider *p, int err)
 	if (p != &provider_hardware)
 		return NULL;
 	switch (-err) {
-	case ENOENT: case EOPNOTSUPP: case ENODEV: case ENXIO:
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+	case ENXIO:
 		return pmu_has_core(PMU_ROOT) ? "this machine's processor does not count that event" :
 						"this machine has no hardware counters; a virtual machine often has none";
 	case EINVAL:
-		return "this unit may only count, and not interrupt; or its event needs other terms";
+		return "this PMU may be able to count, but not to interrupt; or its event needs other terms";
 	}
 	return NULL;
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		struct sbuf why = {};
 		struct found f = {};
 		struct perf_event_attr pe = {};
-		int err = find_event(u->provider, s->target, &f, &why);
+		int err = find_event(&kern_machine, u->provider, s->target, &f, &why);
 
 		pe.type = f.ev.type;
 		pe.config = f.ev.config[0];
@@ -393,8 +399,8 @@ const struct provider provider_hardware = {
 	.name = "hardware",
 	.alias = "h",
 	.spec = "hardware:EVENT[:COUNT]",
-	.doc = "Runs after every COUNT events that the CPU counts. EVENT is cache-misses, cpu-cycles, …; a cache's, L1-dcache-load-misses, …; rNNN, a number from the "
-	       "processor's manual; or PMU/NAME/ or PMU/TERM=VALUE,…/ with what /sys/bus/event_source/devices has (in quotes if there is a comma).",
+	.doc = "Runs after every COUNT events that the CPU counts. EVENT is a generic event (cache-misses, cpu-cycles, …), a cache event (L1-dcache-load-misses, …), rNNN with "
+	       "an event number from the processor's manual, or PMU/NAME/ or PMU/TERM=VALUE,…/ as in /sys/bus/event_source/devices (in quotes if it has a comma).",
 	.example = "hardware:cache-misses:1000000 { @[comm] = count(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_SAMPLES,
 	.ctx_struct = "bpf_perf_event_data",

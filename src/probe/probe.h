@@ -1,16 +1,19 @@
-/* What the providers share among themselves: reading the parts of an attach point, perf events, reports of failed attachments. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared code of the providers: reading the parts of an attach point, perf events, reports of failed attachments. */
 #pragma once
 
 #include "base/vec.h"
-#include "kern/feature.h"
-#include "probe/provider.h"
+#include "ir/lower.h"
+#include "image/feature.h"
+#include "lang/provider.h"
 
 struct perf_event_attr;
 
-#define KERNEL_ENOTSUPP 524 /* an error number of the kernel's own, which it lets out all the same */
+#define KERNEL_ENOTSUPP 524 /* an error number internal to the kernel, which reaches user space nevertheless */
 
-/* Whether a wildcard in the attach point's probe type means this one. Those that are listed only when they are named (PROV_LIST_EXPLICIT) are
- * meant if the wildcard leaves nothing else (kret*), and those of user space where a file is named, or with -p. */
+/* Whether a wildcard in the attach point's probe type matches this provider. A provider that is listed only by name
+ * (PROV_LIST_EXPLICIT) matches if the wildcard matches no other (kret*); one of user space matches if a file is named, or with
+ * -p. */
 bool provider_is_meant(const struct provider *p, const struct attach_point *ap, u32 filter_pid);
 /* Adds a hint for a word that is no probe type. */
 void provider_hint(struct diag *d, const char *word);
@@ -22,10 +25,10 @@ bool probe_number(const char *s, u64 *v);
 /* Splits "func+offset". *off is 0 without one. False: what follows the + is not a number. func lives in the arena. */
 bool probe_func_offset(struct arena *a, const char *text, const char **func, u64 *off);
 
-/* The attach point has between min and max parts after the provider's word, else that is reported. */
+/* Checks that the attach point has min to max parts after the provider's word. False: reported. */
 bool probe_part_cnt(struct diag *d, const struct attach_point *ap, u32 min, u32 max);
 
-/* Kernel functions that are not for wildcards: probes there are refused, never hit, or bring the machine down. */
+/* Kernel functions that wildcards skip: probes there are refused, never hit, or crash the machine. */
 bool probe_is_banned(const char *func);
 
 /* "a:b" of parts[1…], as messages name it; in the arena. */
@@ -34,7 +37,7 @@ const char *probe_rest(struct arena *a, const struct attach_point *ap);
 /* Opens the event, attaches the program to it and keeps the link in ctx->fds. Returns 0 or -errno. */
 int probe_perf_attach(struct attach_ctx *ctx, struct perf_event_attr *attr, s32 pid, s32 cpu, int prog_fd, u64 cookie);
 /* The same on every online CPU, or, with -p, for every thread of the process, new ones included. */
-int probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d); /* provider.attr of perf events */
+void probe_perf_attr(struct compile *c, const struct unit *u, struct prog_attr *attr); /* provider.attr of perf events */
 int probe_perf_attach_all(struct attach_ctx *ctx, struct perf_event_attr *attr, int prog_fd, u64 cookie);
 
 /* Number of a perf PMU ("uprobe"), or of the bit in attr.config that a format word ("retprobe") stands for. -ENOENT: this kernel
@@ -43,38 +46,41 @@ int probe_pmu_type(const char *pmu);
 int probe_pmu_bit(const char *pmu, const char *word);
 
 /* Attaches sites [lo, hi) of a unit by links that take many sites at once. `link` makes one link and returns its descriptor or
- * -errno. When the kernel refuses a whole set because of some of its members, halves are tried, so that only those are left out
- * and reported. Returns how many sites were attached. */
+ * -errno. When the kernel refuses a whole set because of some of its members, each half is tried in turn, so that only those
+ * members are skipped and reported. Returns how many sites were attached. */
 struct multi {
 	struct attach_ctx *ctx;
-	const struct unit *u;
+	const struct image_prog *u;
 	int prog_fd;
 	int (*link)(const struct multi *m, u32 lo, u32 hi);
-	const char *what;                /* for messages: "cannot attach to the function" */
-	const char *(*hint)(int err);    /* may be NULL */
-	const u32 *order;                /* lo and hi are places in this list of sites; NULL: of the unit's own order */
+	const char *what;             /* for messages: "cannot attach to the function" */
+	const char *(*hint)(int err); /* may be NULL */
+	const u32 *order;             /* lo and hi index this list of sites; NULL: the unit's own order */
 };
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 
 /* Looks for the other half of a unit, return or entry of the same functions, that was planned in the same way. Both get that
  * variant then, if the kernel has the feature. */
-void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session, u32 feature);
+void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session,
+		u32 feature);
 
 /* Reports that a site could not be attached, as missing_probes wants it. what: what was tried ("cannot open the perf event");
  * err: -errno, or 0 when `what` says it all; hint: advice or NULL. */
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint);
-/* Advice that fits an error whoever got it, or NULL. */
+/* Advice for an error that does not depend on the probe type, or NULL. */
 const char *probe_errno_hint(int err);
+/* A search that failed with err needs tracefs: sets sink->why and sink->hint if we may not read it. */
+void probe_tracefs_failed(struct site_sink *sink, int err);
 
 /* Closes what was added to ctx->fds since it had `cnt`. */
 void probe_undo(struct attach_ctx *ctx, u32 cnt);
 
-static inline struct site *unit_site(const struct attach_ctx *ctx, const struct unit *u, u32 i)
+static inline const struct site *unit_site(const struct attach_ctx *ctx, const struct image_prog *u, u32 i)
 {
-	return &ctx->c->sites.at[u->site_first + i];
+	return &ctx->image->sites.at[u->site_first + i];
 }
 
-/* Ends the program when the condition holds. Only for lower_entry(): nothing has been acquired yet that would have to be
+/* Ends the program when the condition holds. Only for lower_entry(), where the program holds nothing that must be
  * released. */
 void probe_leave_if(struct lower *l, enum ir_cond cond, vreg a, struct opnd b);
 

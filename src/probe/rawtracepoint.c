@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* rawtracepoint: tracepoints as the kernel's code calls them, with the arguments of the call instead of a record made from them.
  *
- * Two ways. TYPED: the program says which tracepoint it is for, and the kernel tells the verifier the types of the arguments: for bodies that
- * use args. RAW: a plain raw tracepoint, whose arguments are numbers; one program serves many of them.
+ * There are two variants. TYPED: the program names its tracepoint, and the verifier knows the types of the arguments: for bodies
+ * that use args. RAW: a plain raw tracepoint, whose arguments are numbers; one program serves many of them.
  *
- * site.target is the module ("vmlinux" for the kernel itself), site.func the event, site.num the number of its typedef in that BTF.
+ * site.target is the module ("vmlinux" for the kernel itself), site.func the event, site.num the number of its typedef in that
+ * BTF.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +27,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	for (u32 i = 1; i < ap->part_cnt; i++) {
 		if (*ap->parts[i])
 			continue;
-		diag_error(d, ap->span, E_ATTACH_POINT, "rawtracepoint probe: the %s is missing", i == ap->part_cnt - 1 ? "event" : "module");
+		diag_error(d, ap->span, E_ATTACH_POINT, "rawtracepoint probe: the %s is missing",
+			   i == ap->part_cnt - 1 ? "event" : "module");
 		diag_hint(d, "write it as rawtracepoint[:MODULE]:EVENT");
 		return false;
 	}
@@ -56,7 +59,8 @@ static bool add_event(void *arg, const char *module, const char *name, u32 id)
 		return true;
 	s->module_seen = true;
 	if (!s->event || glob_match(s->event, name))
-		avec_push(s->arena, &s->found, (struct found){ arena_strdup(s->arena, module), arena_strdup(s->arena, name), id });
+		avec_push(s->arena, &s->found,
+			  (struct found){ arena_strdup(s->arena, module), arena_strdup(s->arena, name), id });
 	return true;
 }
 
@@ -85,7 +89,7 @@ static void suggest(struct site_sink *sink, const char *module, const char *even
 	struct search all = { .arena = sink->arena, .module = module };
 	const char **names, *near;
 
-	btf_each(kern_types(), BTF_KIND_TYPEDEF, add_event, &all);
+	btf_each(target_types(sink->target), BTF_KIND_TYPEDEF, add_event, &all);
 	if (module && !all.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded, or has no tracepoints", module);
 		return;
@@ -95,9 +99,12 @@ static void suggest(struct site_sink *sink, const char *module, const char *even
 		names[i] = all.found.at[i].event;
 	near = nearest_name(event, names, all.found.cnt);
 	if (near)
-		sink->hint = arena_printf(sink->arena, "did you mean rawtracepoint:%s%s%s?", module ? module : "", module ? ":" : "", near);
+		sink->hint = arena_printf(sink->arena, "did you mean rawtracepoint:%s%s%s?", module ? module : "",
+					  module ? ":" : "", near);
 	else if (str_starts(event, "sys_enter_") || str_starts(event, "sys_exit_"))
-		sink->hint = arena_printf(sink->arena, "single system calls have no tracepoint of their own inside the kernel: tracepoint:syscalls:%s", event);
+		sink->hint = arena_printf(sink->arena,
+					  "the kernel has no raw tracepoint for a single system call; use tracepoint:syscalls:%s",
+					  event);
 }
 
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
@@ -109,19 +116,20 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	(void)d;
 	if (ap->part_cnt < 2 || ap->part_cnt > 3)
 		return 0;
-	if (!kern_types()) {
+	if (!target_types(sink->target)) {
 		sink->why = "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)";
 		sink->cannot_tell = true;
 		return 0;
 	}
 	if (!has_wildcard(event) && (!module || !has_wildcard(module))) {
-		if (btf_find_raw_tp(kern_types(), module, event, &f))
-			add(sink, &(struct found){ f.module ? f.module : "vmlinux", arena_strdup(sink->arena, event), f.id }, false);
+		if (typed_find_raw_tp(sink->target, module, event, &f))
+			add(sink, &(struct found){ f.module ? f.module : "vmlinux", arena_strdup(sink->arena, event), f.id },
+			    false);
 		else if (sink->c)
 			suggest(sink, module, event);
 		return 0;
 	}
-	btf_each(kern_types(), BTF_KIND_TYPEDEF, add_event, &s);
+	btf_each(target_types(sink->target), BTF_KIND_TYPEDEF, add_event, &s);
 	if (s.found.cnt)
 		qsort(s.found.at, s.found.cnt, sizeof(*s.found.at), by_name);
 	vec_for(it, &s.found)
@@ -150,20 +158,20 @@ static const struct type *args(struct compile *c, const struct unit *u)
 	const struct site *s = &c->sites.at[u->site_first];
 	struct btf_func f;
 
-	if (btf_find_raw_tp(kern_types(), s->target, s->func, &f))
+	if (typed_find_raw_tp(c->target, s->target, s->func, &f))
 		return typed_args(c->arena, &f);
-	diag_error(c->diag, s->span, E_NO_ARGS, "The arguments of %s are not known", s->name);
+	diag_error(c->diag, s->span, E_NO_ARGS, "The arguments of %s are unknown", s->name);
 	return NULL;
 }
 
 static void lower_entry(struct lower *l)
 {
-	l->b.f->is_result_free = true; /* the kernel runs the program and goes on, whatever it returns */
+	l->b.f->is_result_free = true; /* the kernel ignores the result of the program */
 }
 
 static struct val lower_argn(struct lower *l, u32 n)
 {
-	/* In a typed program the word may be one that the verifier knows as a pointer, or does not let us load. */
+	/* In a typed program the verifier may know the word as a pointer, or not allow it to be loaded. */
 	if (l->unit->variant == WAY_TYPED)
 		return val_reg(lower_load(l, (struct mem){ lower_ctx(l), 8 * n, AS_KERNEL }, &type_u64));
 	return val_reg(ir_load(&l->b, lower_ctx(l), 8 * n, 8));
@@ -176,14 +184,15 @@ static struct val lower_arg_member(struct lower *l, const struct member *m, u32 
 
 static bool check_argn(struct check *k, struct expr *e, u32 n)
 {
-	/* What is read in one program for all sites must be there in each. */
+	/* An argument that one program reads for all sites must exist at each. */
 	for (u32 i = 0; i < k->unit->site_cnt; i++) {
 		const struct site *s = &k->c->sites.at[k->unit->site_first + i];
 		struct btf_func f;
 
-		if (!btf_find_raw_tp(kern_types(), s->target, s->func, &f) || n < f.param_sz / 8)
+		if (!typed_find_raw_tp(k->c->target, s->target, s->func, &f) || n < f.param_sz / 8)
 			continue;
-		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %s has %u argument%s", n, s->name, f.param_sz / 8, f.param_sz == 8 ? "" : "s");
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %s has %u argument%s", n, s->name, f.param_sz / 8,
+			   f.param_sz == 8 ? "" : "s");
 		diag_hint(k->c->diag, "`sonde -lv` shows them");
 		break;
 	}
@@ -197,35 +206,27 @@ static u32 stack_skip(const struct unit *u)
 	return 2;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
 	const struct site *s = &c->sites.at[u->site_first];
 
 	attr->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	if (u->variant == WAY_RAW)
-		return 0;
+		return;
 	attr->type = BPF_PROG_TYPE_TRACING;
 	attr->attach_type = BPF_TRACE_RAW_TP;
 	attr->attach_btf_id = s->num;
-	if (!str_eq(s->target, "vmlinux")) {
-		int fd = kern_btf_module_fd(s->target);
-
-		if (fd < 0) {
-			diag_error(d, s->span, E_LOAD, "module %s is gone: %s", s->target, strerror(-fd));
-			return fd;
-		}
-		attr->attach_btf_obj_fd = fd;
-	}
-	return 0;
+	attr->module = str_eq(s->target, "vmlinux") ? NULL : s->target;
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
-		int fd = kern_raw_tp_open(u->variant == WAY_TYPED ? NULL : s->func, prog_fd, u->site_cnt > 1 ? u->site_first + i : 0);
+		const struct site *s = unit_site(ctx, u, i);
+		int fd = kern_raw_tp_open(u->variant == WAY_TYPED ? NULL : s->func, prog_fd,
+					  u->site_cnt > 1 ? u->site_first + i : 0);
 
 		if (fd < 0) {
 			/* Declared in the kernel's types, but not compiled in. */
@@ -242,13 +243,13 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 	return done;
 }
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	struct btf_func f;
 	char *module;
 	const char *event = typed_split(site_name, &module);
 
-	if (btf_find_raw_tp(kern_types(), module, event, &f))
+	if (typed_find_raw_tp(t, module, event, &f))
 		typed_list_params(&f, false, out);
 	free(module);
 }
@@ -257,7 +258,7 @@ const struct provider provider_rawtracepoint = {
 	.name = "rawtracepoint",
 	.alias = "rt",
 	.spec = "rawtracepoint[:MODULE]:EVENT",
-	.doc = "Runs at a tracepoint; args has what the kernel's code passes there, with its types, and argN the same as numbers.",
+	.doc = "Runs at a tracepoint; args has the arguments that the kernel passes there, with their types, and argN has the same as numbers.",
 	.example = "rawtracepoint:sched_switch { @[args.next.comm] = count(); }",
 	.flags = PROV_ARGS | PROV_ARGN | PROV_PID_FILTER | PROV_SIGNAL | PROV_BTF_NULL | PROV_TYPED,
 	.as = AS_KERNEL,

@@ -1,8 +1,9 @@
-/* Programs that the tracer runs itself: begin and end, before anything is attached and after everything is detached; self, when the tracer
- * gets a signal; test and bench, when it is asked for them. They are raw tracepoint programs that are attached to nothing and run by
- * BPF_PROG_TEST_RUN, so pid, comm and their like are the tracer's. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Programs that the tracer runs itself: begin and end, before anything is attached and after everything is detached; self, when
+ * the tracer gets a signal; test and bench, in their modes. They are raw tracepoint programs that are attached to nothing and run
+ * by BPF_PROG_TEST_RUN, so pid, comm and their like are the tracer's. */
 #include "base/glob.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "probe/probe.h"
 
 static bool parse(struct diag *d, const struct attach_point *ap)
@@ -20,15 +21,14 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	return 0;
 }
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	(void)c, (void)u, (void)d;
+	(void)c, (void)u;
 	attr->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-	return 0;
 }
 
 /* Nothing to do: the session runs the program. Each counts as one attached probe. */
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	(void)ctx, (void)prog_fd;
 	return u->site_cnt;
@@ -83,7 +83,8 @@ static const struct attach_point *earlier(const struct script *s, const struct a
 
 			if (o == ap)
 				return NULL;
-			if (o->part_cnt == 2 && provider_find(o->parts[0]) == provider_find(ap->parts[0]) && str_eq(o->parts[1], ap->parts[1]))
+			if (o->part_cnt == 2 && provider_find(o->parts[0]) == provider_find(ap->parts[0]) &&
+			    str_eq(o->parts[1], ap->parts[1]))
 				return o;
 		}
 	}
@@ -123,7 +124,7 @@ static u64 key_of_name(struct compile *c, const struct site *s, const struct bod
 const struct provider provider_self = {
 	.name = "self",
 	.spec = "self:signal:SIGUSR1",
-	.doc = "Runs when the tracer itself gets the signal SIGUSR1, in the tracer.",
+	.doc = "Runs in the tracer itself, when it gets the signal SIGUSR1.",
 	.example = "tracepoint:sched:sched_switch { @n = count(); } self:signal:SIGUSR1 { print(@n); }",
 	.flags = PROV_SELF | PROV_TRIGGER | PROV_RARE,
 	.parse = parse_self,
@@ -135,8 +136,8 @@ const struct provider provider_self = {
 const struct provider provider_test = {
 	.name = "test",
 	.spec = "test:NAME",
-	.doc = "A test of the script itself: runs once with --test, and only then. It passes if it returns 0, calls neither exit() with another number nor "
-	       "errorf(), and nothing goes wrong in it.",
+	.doc = "A test of the script: runs once with --test, and only then. It passes if it returns 0, calls neither exit() with a number other than 0 nor "
+	       "errorf(), and causes no run-time error.",
 	.example = "test:shift { if (1 << 4 != 16) { errorf(\"wrong\"); } }",
 	.flags = PROV_SELF | PROV_TEST | PROV_LIST_EXPLICIT,
 	.parse = parse_named,
@@ -149,7 +150,7 @@ const struct provider provider_test = {
 const struct provider provider_bench = {
 	.name = "bench",
 	.spec = "bench:NAME",
-	.doc = "Measures how long its statements take: runs many times with --bench, and only then. One that returns something else than 0 is skipped.",
+	.doc = "Measures how long its statements take: runs many times with --bench, and only then. A benchmark that does not return 0 is skipped.",
 	.example = "bench:count { @ = count(); }",
 	.flags = PROV_SELF | PROV_BENCH | PROV_LIST_EXPLICIT,
 	.parse = parse_named,
@@ -174,7 +175,7 @@ const struct provider provider_begin = {
 const struct provider provider_end = {
 	.name = "end",
 	.spec = "end",
-	.doc = "Runs once, after all other probes were detached.",
+	.doc = "Runs once, after all other probes are detached.",
 	.example = "interval:s:1 { @n++; exit(); } end { print(@n); clear(@n); }",
 	.flags = PROV_SELF | PROV_END | PROV_LIST_EXPLICIT | PROV_RARE,
 	.parse = parse,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* interval and profile: programs that run at a steady rate, on one CPU or on every CPU.
  *
  * Both are perf events of the software clock. The kernel turns a frequency into a fixed period for this clock anyway, so the
@@ -9,7 +10,7 @@
 
 #include "base/glob.h"
 #include "kern/machine.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "probe/probe.h"
 
 /* sorted, as -l shows them */
@@ -18,12 +19,12 @@ static const struct {
 	u64 ns; /* of one; 0: a frequency */
 } time_units[] = { { "hz", 0 }, { "ms", 1000000 }, { "s", 1000000000 }, { "us", 1000 } };
 
-/* The shortest period that makes sense: the kernel itself rounds up to 10 µs. */
+/* The shortest accepted period: the kernel itself rounds up to 10 µs. */
 #define MIN_PERIOD_NS 1000
-/* perf takes no period above */
+/* the longest period of perf */
 #define MAX_PERIOD_NS (~0ull >> 1)
 
-/* What was meant by a text that is no duration: s, 99hz. */
+/* A hint for a text that is not a duration: s, 99hz. */
 static void hint_duration(struct diag *d, const char *provider, const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -51,7 +52,8 @@ static bool read_parts(struct diag *d, const struct attach_point *ap, u64 *perio
 		/* interval:100ms; a bare number is nanoseconds */
 		if (!probe_number(ap->parts[1], period)) {
 			if (d) {
-				diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a duration", *ap->parts[1] ? ap->parts[1] : "\"\"");
+				diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a duration",
+					   *ap->parts[1] ? ap->parts[1] : "\"\"");
 				hint_duration(d, provider, ap->parts[1]);
 			}
 			return false;
@@ -140,13 +142,13 @@ static void clock_event(struct perf_event_attr *ev, u64 period)
 	};
 }
 
-static int attach_interval(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_interval(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0, cnt, *cpus = machine_online(&cnt), first = cnt ? cpus[0] : 0;
 
 	free(cpus);
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		struct perf_event_attr ev;
 		int err;
 
@@ -160,12 +162,12 @@ static int attach_interval(struct attach_ctx *ctx, const struct unit *u, int pro
 	return done;
 }
 
-static int attach_profile(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_profile(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		struct perf_event_attr ev;
 		int err;
 
@@ -198,7 +200,7 @@ const struct provider provider_profile = {
 	.name = "profile",
 	.alias = "p",
 	.spec = "profile:hz|s|ms|us:COUNT or profile:DURATION",
-	.doc = "Runs at a steady rate on every CPU (with -p: while the process runs).",
+	.doc = "Runs at a steady rate on every CPU; with -p, only while the process runs.",
 	.example = "profile:hz:99 { @[comm] = count(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT | PROV_SAMPLES,
 	.ctx_struct = "bpf_perf_event_data",

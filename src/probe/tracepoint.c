@@ -1,4 +1,5 @@
-/* tracepoint: the places that the kernel's authors marked. There are four ways to get there.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* tracepoint: static trace points in the kernel's source. There are four ways to attach to them.
  *
  * PERF. The documented one: a perf event of type tracepoint; the program gets the record that the event's format file describes.
  * Closing such an event waits for all CPUs (tens of milliseconds), and the record is built for every hit.
@@ -6,20 +7,21 @@
  * RAW. A raw tracepoint of the same name: no record is built, attaching and detaching are quick. The program gets the
  * tracepoint's own arguments, which say nothing about the format's fields; so this is for bodies that do not use args.
  *
- * ENTER, EXIT. The tracepoints of single system calls do not exist: the kernel has two, sys_enter and sys_exit, and behind them
- * a table of which calls have perf events. Hundreds of perf events are slow to open and close, so we do as the kernel does: one
- * program on the raw sys_enter (regs, number) or sys_exit (regs, result), which leaves at once unless the number is one of ours.
- * What format files call arguments are the six argument registers. Calls by 32-bit programs have numbers of their own and are
- * ignored, as the kernel ignores them here.
+ * ENTER, EXIT. The kernel has no tracepoint for a single system call. It has two for all, sys_enter and sys_exit, and a table of
+ * the calls that have perf events. Hundreds of perf events are slow to open and close, so we do as the kernel does: one program
+ * on the raw sys_enter (regs, number) or sys_exit (regs, result), which returns at once unless the number is one of ours. The
+ * arguments of the format files are the six argument registers. Calls by 32-bit programs have other numbers and are ignored, as
+ * the kernel ignores them here.
  *
  * Where the kernel has typed raw tracepoints (tp_btf) the registers can be read by plain loads, else by probe_read.
  *
- * Since 7.0 a preemptible kernel may preempt the program of a raw tracepoint, and skips it for other threads on that CPU meanwhile: hits
- * would be lost. There, perf events are used for everything, because perf keeps preemption off; for system calls the events raw_syscalls:
- * sys_enter and sys_exit (RECORD), one for all, whose record holds the number, and the arguments or the result.
+ * Since 7.0 a preemptible kernel may preempt the program of a raw tracepoint, and skips it for other threads on that CPU
+ * meanwhile, so that hits are lost. There, perf events are used for everything, because perf disables preemption; for system
+ * calls the events raw_syscalls: sys_enter and sys_exit (RECORD), one for all, whose record holds the number, and the arguments
+ * or the result.
  *
  * site.target is the category, site.func the event, site.num the system call's number; site.variant says which kind of event it
- * is, unit.variant which of the ways was taken.
+ * is, unit.variant which of the four ways is used.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -27,37 +29,38 @@
 #include <stdlib.h>
 
 #include "base/glob.h"
-#include "bpf/image.h"
-#include "kern/btf.h"
+#include "image/image.h"
 #include "kern/sys.h"
 #include "kern/tracefs.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/probe.h"
-#include "probe/syscall.h"
+#include "types/btf.h"
+#include "types/eventformat.h"
+#include "arch/syscall.h"
 
 /* site.variant */
 enum { EVENT_PLAIN, EVENT_SYS_ENTER, EVENT_SYS_EXIT };
 
-/* unit.variant: a way, and for system calls whether registers can be loaded directly, or a record has everything, and whether the body
- * wants the current task */
+/* unit.variant: one of the four ways; for system calls also whether registers can be loaded directly, whether a record has
+ * everything, and whether the body uses the current task */
 enum { WAY_PERF, WAY_RAW, WAY_ENTER, WAY_EXIT, WAY_MASK = 3, WAY_TYPED = 4, WAY_RECORD = 8, WAY_TASK = 16 };
 
 /* Offsets in the records of system call events, those of raw_syscalls too. */
 enum { OFF_NR = 8, OFF_FIRST_ARG = 16, OFF_RESULT = 16 };
 
-static u32 way_of(const struct unit *u)
+static u32 way_of(u32 variant)
 {
-	return u->variant & WAY_MASK;
+	return variant & WAY_MASK;
 }
 
-static bool is_typed(const struct unit *u)
+static bool is_typed(u32 variant)
 {
-	return u->variant & WAY_TYPED;
+	return variant & WAY_TYPED;
 }
 
-static bool has_record(const struct unit *u)
+static bool has_record(u32 variant)
 {
-	return u->variant & WAY_RECORD;
+	return variant & WAY_RECORD;
 }
 
 /* ---- parsing and expansion ---- */
@@ -113,7 +116,7 @@ static void add_event(struct site_sink *sink, const char *name)
 	is_enter = str_starts(s->func, "sys_enter_");
 	if (!is_enter && !str_starts(s->func, "sys_exit_"))
 		return;
-	/* One that is newer than our table is attached as the kernel offers it. */
+	/* A call that is newer than our table is attached as an ordinary event. */
 	nr = syscall_nr(s->func + strlen(is_enter ? "sys_enter_" : "sys_exit_"));
 	if (nr < 0)
 		return;
@@ -121,21 +124,24 @@ static void add_event(struct site_sink *sink, const char *name)
 	s->num = nr;
 }
 
-/* Of the events there are, the one that may have been meant. */
+/* Suggests an existing event with a similar name. */
 static void suggest(struct site_sink *sink, const char *category, const char *event)
 {
 	const char *near, *group = arena_printf(sink->arena, "%s:", category);
 	struct names all = { .arena = sink->arena };
 	bool has_group = false;
 
-	if (tracefs_each_event("*", "*", add_name, &all) > 0) {
+	if (sink->target->machine->each_event("*", "*", add_name, &all) > 0) {
 		near = nearest_name(arena_printf(sink->arena, "%s%s", group, event), all.at.at, all.at.cnt);
 		vec_for(name, &all.at)
 			has_group |= str_starts(*name, group);
 		if (near)
 			sink->hint = arena_printf(sink->arena, "did you mean tracepoint:%s?", near);
 		else if (!has_group)
-			sink->hint = arena_printf(sink->arena, "no tracepoint is in the category %s; those of a module are there while it is loaded", category);
+			sink->hint = arena_printf(
+				sink->arena,
+				"there is no tracepoint category %s; the tracepoints of a module exist only while it is loaded",
+				category);
 	}
 	vec_free(&all.at);
 }
@@ -150,7 +156,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	(void)d;
 	if (ap->part_cnt > 3)
 		return 0;
-	n = tracefs_each_event(category, event, add_name, &found);
+	n = sink->target->machine->each_event(category, event, add_name, &found);
 	if (found.at.cnt)
 		qsort(found.at.at, found.at.cnt, sizeof(*found.at.at), by_text);
 	vec_for(name, &found.at)
@@ -158,18 +164,19 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	vec_free(&found.at);
 	if (!n && sink->c && !has_wildcard(category) && !has_wildcard(event))
 		suggest(sink, category, event);
+	probe_tracefs_failed(sink, n);
 	return MIN(n, 0);
 }
 
 /* ---- units ---- */
 
 /* A hash of the fields, without what differs between any two events: name, number, text format. */
-static u64 format_hash(const struct site *s)
+static u64 format_hash(const struct machine *m, const struct site *s)
 {
-	char *path = xasprintf("events/%s/%s/format", s->target, s->func), *text, *from, *to;
+	char *text, *from, *to;
 	u64 h = 14695981039346656037ull; /* FNV-1a */
 
-	if (tracefs_read(path, &text, NULL)) {
+	if (m->event_format(s->target, s->func, &text)) {
 		h ^= str_hash(s->name); /* shares with none; args() will report it */
 	} else {
 		from = strstr(text, "format:");
@@ -179,7 +186,6 @@ static u64 format_hash(const struct site *s)
 			h = (h ^ (u8)*from) * 1099511628211ull;
 		free(text);
 	}
-	free(path);
 	return h;
 }
 
@@ -191,7 +197,7 @@ static bool has_raw(struct compile *c, const struct site *s)
 	for (u32 i = 0; i < ARRAY_CNT(made_up); i++)
 		if (str_eq(s->target, made_up[i]))
 			return false;
-	return c->target->kaddr && c->target->kaddr(c->target->kaddr_self, arena_printf(c->arena, "__traceiter_%s", s->func));
+	return target_kaddr(c->target, arena_printf(c->arena, "__traceiter_%s", s->func));
 }
 
 static u32 choose_way(struct compile *c, const struct site *s, const struct body_uses *uses)
@@ -213,28 +219,21 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 	/* Before 6.9 a raw tracepoint has no cookie to tell sites apart: a program for each. */
 	if (way == WAY_RAW && !target_has(c, KF_RAW_TP_COOKIE))
 		return (u64)str_hash(s->name) << 8 | way;
-	return way | (uses->args ? format_hash(s) << 8 : 0);
+	return way | (uses->args ? format_hash(c->target->machine, s) << 8 : 0);
 }
 
-/* Programs of another word size can exist at all. Asked by name because the configuration cannot be read everywhere. */
+/* Whether 32-bit programs are possible. Found by a symbol, because the configuration cannot be read everywhere. */
 static bool runs_compat(const struct target *t)
 {
 #if defined(__x86_64__)
-	return !t->kaddr || t->kaddr(t->kaddr_self, "do_fast_syscall_32");
+	return !t->machine->kaddr || t->machine->kaddr("do_fast_syscall_32");
 #else
 	(void)t;
 	return false;
 #endif
 }
 
-/* Finding out costs half a millisecond, so the driver may not have asked; it is worth it here (15 to 40 ns for each argument and
- * event). A target with other types than this machine's is not this machine, and has what it says. */
-static bool has_typed(struct compile *c)
-{
-	return target_has(c, KF_TP_BTF) || (c->target->types && c->target->types == kern_types() && kern_has(KF_TP_BTF));
-}
-
-/* The body, or -p, reads something of the current task. (In another PID namespace its numbers are not those that are wanted.) */
+/* The body, or -p, reads from the current task. (In another PID namespace its IDs are not the right ones.) */
 static bool wants_task(const struct compile *c, const struct body_uses *uses)
 {
 	return (uses->task || c->target->filter_pid) && !c->target->pidns_ino;
@@ -250,20 +249,27 @@ static void plan(struct compile *c, struct unit *u, const struct body_uses *uses
 		return;
 	if (wants_task(c, uses))
 		u->variant |= WAY_TASK;
-	/* sys_enter hands the number over; else the registers tell it, the arguments, and how the call was made. */
+	/* sys_enter passes the number; otherwise the registers have it, the arguments, and how the call was made. */
 	wants_regs = way == WAY_EXIT || uses->args || (runs_compat(c->target) && !wants_task(c, uses));
 	if (!target_has(c, KF_RAW_TP_EXACT))
 		u->variant |= WAY_RECORD;
-	else if (wants_regs && has_typed(c))
+	else if (wants_regs &&
+		 target_has(c, KF_TP_BTF)) /* asking takes half a millisecond; it saves 15 to 40 ns for each argument and event */
 		u->variant |= WAY_TYPED;
 }
 
 static const struct type *args(struct compile *c, const struct unit *u)
 {
 	const struct site *s = &c->sites.at[u->site_first];
-	const struct type *t;
-	int err = tracefs_event_format(s->target, s->func, c->arena, c->target->types, &t);
+	const struct type *t = NULL;
+	char *text;
+	int err = c->target->machine->event_format(s->target, s->func, &text);
 
+	if (!err) {
+		t = event_format_parse(text, strlen(text), s->target, s->func, c->arena, target_types(c->target));
+		free(text);
+		err = t ? 0 : -EINVAL;
+	}
 	if (!err)
 		return t;
 	diag_error(c->diag, s->span, E_NO_ARGS, "Cannot read the format of %s: %s", s->name, strerror(-err));
@@ -287,30 +293,32 @@ static vreg regs(struct lower *l)
 
 static vreg load_reg(struct lower *l, u32 off)
 {
-	if (is_typed(l->unit))
+	if (is_typed(l->unit->variant))
 		return ir_load(&l->b, regs(l), off, 8);
 	return lower_load(l, (struct mem){ regs(l), off, AS_KERNEL }, &type_u64);
 }
 
 /* 32-bit calls
  *
- * The kernel has a flag in the task for the time of a 32-bit call, and asking for the task is a call of a helper. Where the body reads something of
- * the task anyway, that costs nothing. Elsewhere the registers answer nearly always: the instruction syscall, with which 64-bit code makes 64-bit
- * calls, leaves the address behind itself in cx. No other way into the kernel does; there cx is the second argument, and 64-bit code that makes a
- * 32-bit call (int 0x80) has no reason to pass its own address. So the task is asked only if cx is not that address, as for
- * 32-bit calls, and after exec, a signal's return or a debugger changed the registers. Code that is not 64-bit makes no 64-bit call, whatever is in cx: a
- * small program may well have its text behind its last call, and the address of that still in cx.
+ * The kernel sets a flag in the task during a 32-bit call, but getting the task is a helper call. If the body reads from the task
+ * anyway, that costs nothing. Otherwise the registers nearly always suffice: the instruction syscall, with which 64-bit code
+ * makes 64-bit calls, leaves the address of the next instruction in cx. No other entry to the kernel does; there cx is the second
+ * argument, and 64-bit code that makes a 32-bit call (int 0x80) has no reason to pass its own address. So the task is read only
+ * if cx is not that address, as for 32-bit calls, and after exec, a return from a signal, or a debugger that changed the
+ * registers. Code that is not 64-bit makes no 64-bit call, whatever is in cx: a small program may have a string directly after
+ * its last call, and its address still in cx.
  *
- * The verifier keeps a state to compare others with only where it has walked eight instructions and two jumps since the last one. Where a question
- * to the task comes back must be such a place, or it walks all that follows twice; the test of the code segment, its register loaded before, is the first. */
+ * The verifier saves a state, to prune others against, only after it has walked eight instructions and two jumps since the last
+ * one. The instruction to which the check of the task jumps back must be such a checkpoint, or the verifier walks all that
+ * follows twice. The test of the code segment, with its register loaded before, is the first one. */
 
-#define TS_COMPAT 2    /* thread_info.status */
-#define USER_CS 0x33   /* regs.cs, low byte: the code is 64-bit. (In Xen's guests the high one is not 0.) */
+#define TS_COMPAT 2  /* thread_info.status */
+#define USER_CS 0x33 /* regs.cs, low byte: the code is 64-bit. (In Xen's guests the high one is not 0.) */
 
 static void leave_if_flagged(struct lower *l)
 {
-	const struct target *t = l->c->target;
-	const struct type *info = t->types ? t->types->find(t->types, "struct", "thread_info") : NULL;
+	struct type_source *src = target_types(l->c->target);
+	const struct type *info = src ? src->find(src, "struct", "thread_info") : NULL;
 	u32 off = 16; /* where it has been since 5.11 */
 	vreg status;
 
@@ -320,7 +328,8 @@ static void leave_if_flagged(struct lower *l)
 	if (info && target_has(l->c, KF_BTF))
 		status = ir_load(&l->b, lower_task(l), off, 4);
 	else
-		status = lower_load(l, (struct mem){ ir_call(&l->b, HELPER_get_current_task, NULL, 0), off, AS_KERNEL }, &type_u32);
+		status = lower_load(l, (struct mem){ ir_call(&l->b, HELPER_get_current_task, NULL, 0), off, AS_KERNEL },
+				    &type_u32);
 	probe_leave_if(l, C_SET, status, opnd_imm(TS_COMPAT));
 }
 
@@ -332,8 +341,8 @@ static void leave_if_compat(struct lower *l)
 
 	if (!runs_compat(l->c->target))
 		return;
-	if (!is_typed(l->unit) || l->unit->variant & WAY_TASK || !abi_find_reg("cs", &cs_off) || !abi_find_reg("cx", &cx_off) ||
-	    !abi_find_reg("ip", &ip_off)) {
+	if (!is_typed(l->unit->variant) || l->unit->variant & WAY_TASK || !abi_find_reg("cs", &cs_off) ||
+	    !abi_find_reg("cx", &cx_off) || !abi_find_reg("ip", &ip_off)) {
 		leave_if_flagged(l);
 		return;
 	}
@@ -353,7 +362,7 @@ static void leave_if_compat(struct lower *l)
 	probe_leave_if(l, C_NE, cs, opnd_imm(USER_CS));
 }
 
-/* Several system calls: a table gives for each number which of the unit's sites it is, counted from 1, or 0. */
+/* Several system calls: a table has the unit's site for each number, counted from 1, or 0. */
 static void find_site(struct lower *l, vreg nr)
 {
 	const struct unit *u = l->unit;
@@ -378,15 +387,15 @@ static void find_site(struct lower *l, vreg nr)
 
 static void lower_entry(struct lower *l)
 {
-	u32 way = way_of(l->unit);
+	u32 way = way_of(l->unit->variant);
 	vreg nr;
 
 	/* A perf event is filtered by the result; on a raw tracepoint nobody looks at it. */
-	l->b.f->is_result_free = way != WAY_PERF && !has_record(l->unit);
+	l->b.f->is_result_free = way != WAY_PERF && !has_record(l->unit->variant);
 	if (way != WAY_ENTER && way != WAY_EXIT)
 		return;
 	/* sys_enter(regs, number), sys_exit(regs, result) */
-	if (has_record(l->unit))
+	if (has_record(l->unit->variant))
 		nr = ir_load(&l->b, lower_ctx(l), OFF_NR, 8);
 	else
 		nr = way == WAY_ENTER ? ir_load(&l->b, lower_ctx(l), 8, 8) : load_reg(l, abi.sys_nr_off);
@@ -400,7 +409,7 @@ static void lower_entry(struct lower *l)
 
 static struct opnd lower_tp_site(struct lower *l)
 {
-	u32 way = way_of(l->unit);
+	u32 way = way_of(l->unit->variant);
 	vreg site;
 
 	if (l->unit->site_cnt == 1)
@@ -415,11 +424,11 @@ static struct opnd lower_tp_site(struct lower *l)
 }
 
 /* A stack taken in a raw tracepoint's program begins with the program and bpf_trace_runN. Up to two more frames (__bpf_trace_X,
- * __traceiter_X) come and go with the compiler's tail calls and with others who trace the same; perf's programs see the latter
- * too. */
+ * __traceiter_X) depend on the compiler's tail calls and on other tracers of the same event; programs of perf events see the
+ * latter, too. */
 static u32 stack_skip(const struct unit *u)
 {
-	return way_of(u) == WAY_PERF || has_record(u) ? 0 : 2;
+	return way_of(u->variant) == WAY_PERF || has_record(u->variant) ? 0 : 2;
 }
 
 /* The low bytes of a register, as the member's type has them. */
@@ -434,15 +443,15 @@ static vreg load_member(struct lower *l, u32 off)
 {
 	if (off == OFF_NR)
 		return lower_known(l, &nr_known, 0);
-	if (way_of(l->unit) == WAY_EXIT)
-		return ir_load(&l->b, lower_ctx(l), has_record(l->unit) ? OFF_RESULT : 8, 8);
+	if (way_of(l->unit->variant) == WAY_EXIT)
+		return ir_load(&l->b, lower_ctx(l), has_record(l->unit->variant) ? OFF_RESULT : 8, 8);
 	BUG_ON(off < OFF_FIRST_ARG || (off - OFF_FIRST_ARG) / 8 >= ARRAY_CNT(abi.sys_arg_off));
-	if (has_record(l->unit))
+	if (has_record(l->unit->variant))
 		return ir_load(&l->b, lower_ctx(l), off, 8);
 	return load_reg(l, abi.sys_arg_off[(off - OFF_FIRST_ARG) / 8]);
 }
 
-/* A condition and the body often look at the same one. */
+/* The predicate and the body often read the same one. */
 static struct val syscall_member(struct lower *l, const struct member *m, u32 off)
 {
 	vreg r = lower_known(l, &member_known, off);
@@ -456,14 +465,14 @@ static struct val syscall_member(struct lower *l, const struct member *m, u32 of
 
 static struct val lower_arg_member(struct lower *l, const struct member *m, u32 off)
 {
-	u32 way = way_of(l->unit);
+	u32 way = way_of(l->unit->variant);
 	vreg ctx = lower_ctx(l), v;
 
 	BUG_ON(way == WAY_RAW);
 	if (way != WAY_PERF)
 		return syscall_member(l, m, off);
 	if (m->is_data_loc) {
-		/* a word that tells where in the record the data is: length << 16 | offset */
+		/* the location of the data in the record: length << 16 | offset */
 		v = ir_alu(&l->b, IR_AND, ir_load(&l->b, ctx, off, 4), opnd_imm(0xffff));
 		return val_reg(ir_alu(&l->b, IR_ADD, ctx, opnd_reg(v)));
 	}
@@ -480,27 +489,24 @@ static struct val lower_arg_member(struct lower *l, const struct member *m, u32 
 
 /* ---- attaching ---- */
 
-static int attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+static void attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	const char *name = way_of(u) == WAY_ENTER ? "btf_trace_sys_enter" : "btf_trace_sys_exit";
+	const char *name = way_of(u->variant) == WAY_ENTER ? "btf_trace_sys_enter" : "btf_trace_sys_exit";
+	struct type_source *src = target_types(c->target);
 
-	if (way_of(u) == WAY_PERF || has_record(u)) {
+	if (way_of(u->variant) == WAY_PERF || has_record(u->variant)) {
 		attr->type = BPF_PROG_TYPE_TRACEPOINT;
-		return 0;
+		return;
 	}
 	attr->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-	if (!is_typed(u))
-		return 0;
+	if (!is_typed(u->variant))
+		return;
 	attr->type = BPF_PROG_TYPE_TRACING;
 	attr->attach_type = BPF_TRACE_RAW_TP;
-	attr->attach_btf_id = kern_btf_find_id(name, BTF_KIND_TYPEDEF);
-	if (attr->attach_btf_id)
-		return 0;
-	diag_error(d, c->sites.at[u->site_first].span, E_KERNEL_FEATURE, "The kernel's BTF has no %s", name);
-	return -ENOENT;
+	attr->attach_btf_id = src ? btf_find_id(src, name, BTF_KIND_TYPEDEF, NULL) : 0;
 }
 
-/* The program hangs on the tracepoint itself and sees hits of all CPUs: one event on one CPU does. */
+/* The program is attached to the tracepoint itself and sees hits of all CPUs: one event on one CPU suffices. */
 static int open_event(struct attach_ctx *ctx, const char *category, const char *event, int prog_fd, u64 cookie)
 {
 	struct perf_event_attr ev = { .type = PERF_TYPE_TRACEPOINT };
@@ -512,29 +518,29 @@ static int open_event(struct attach_ctx *ctx, const char *category, const char *
 	return probe_perf_attach(ctx, &ev, -1, 0, prog_fd, cookie);
 }
 
-static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_perf(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		int err = open_event(ctx, s->target, s->func, prog_fd, u->site_first + i);
 
 		if (err)
 			probe_attach_failed(ctx, s, err, "cannot attach to the tracepoint",
-					    err == -EACCES ? "the program reads past the end of this event's record" : NULL);
+					    err == -EACCES ? "the script reads past the end of this event's record" : NULL);
 		else
 			done++;
 	}
 	return done;
 }
 
-static int attach_raw(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_raw(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		int fd = kern_raw_tp_open(s->func, prog_fd, u->site_cnt > 1 ? u->site_first + i : 0);
 
 		if (fd < 0) {
@@ -548,15 +554,15 @@ static int attach_raw(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 }
 
 /* One link serves all sites. */
-static int attach_syscalls(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_syscalls(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	const char *name = way_of(u) == WAY_ENTER ? "sys_enter" : "sys_exit";
+	const char *name = way_of(u->variant) == WAY_ENTER ? "sys_enter" : "sys_exit";
 	int fd;
 
-	if (has_record(u)) {
+	if (has_record(u->variant)) {
 		fd = open_event(ctx, "raw_syscalls", name, prog_fd, 0);
 	} else {
-		fd = kern_raw_tp_open(is_typed(u) ? NULL : name, prog_fd, 0);
+		fd = kern_raw_tp_open(is_typed(u->variant) ? NULL : name, prog_fd, 0);
 		if (fd >= 0)
 			vec_push(&ctx->fds, fd);
 	}
@@ -568,9 +574,9 @@ static int attach_syscalls(struct attach_ctx *ctx, const struct unit *u, int pro
 	return u->site_cnt;
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	switch (way_of(u)) {
+	switch (way_of(u->variant)) {
 	case WAY_PERF:
 		return attach_perf(ctx, u, prog_fd);
 	case WAY_RAW:
@@ -582,15 +588,15 @@ static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
 
 /* ---- -lv ---- */
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
-	const char *event = strrchr(site_name, ':'), *category = strchr(site_name, ':');
-	char *path, *text, *line, *save;
+	const char *event = strrchr(site_name, ':'), *rest = strchr(site_name, ':');
+	char *category, *text, *line, *save;
 
-	if (!event || !category || event == category)
+	if (!event || !rest || event == rest)
 		return;
-	path = xasprintf("events/%.*s/%s/format", (int)(event - category - 1), category + 1, event + 1);
-	if (!tracefs_read(path, &text, NULL)) {
+	category = xasprintf("%.*s", (int)(event - rest - 1), rest + 1);
+	if (!t->machine->event_format(category, event + 1, &text)) {
 		for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 			char *field = strstr(line, "field:"), *semi = field ? strchr(field, ';') : NULL;
 			u32 off;
@@ -601,16 +607,16 @@ static void list_params(const char *site_name, struct sbuf *out)
 		}
 		free(text);
 	}
-	free(path);
+	free(category);
 }
 
 const struct provider provider_tracepoint = {
 	.name = "tracepoint",
 	.alias = "t",
 	.spec = "tracepoint:CATEGORY:EVENT",
-	.doc = "Runs at a place that the kernel's authors marked for tracing; args has the event's fields.",
+	.doc = "Runs at a static trace point in the kernel's source; args has the event's fields.",
 	.example = "tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args.filename)); }",
-	/* A program that returned 0 would keep the event from others who trace it by perf at the same time. */
+	/* A program that returned 0 would hide the event from other users of perf. */
 	.flags = PROV_ARGS | PROV_PID_FILTER | PROV_SIGNAL | PROV_RETURNS_1,
 	.as = AS_KERNEL,
 	.parse = parse,

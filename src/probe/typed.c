@@ -1,6 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/typed.h"
 
-#include "kern/uapi.h"
+#include "image/uapi.h"
+
+bool typed_find_func(const struct target *t, const char *module, const char *name, struct btf_func *out)
+{
+	struct type_source *src = target_types(t);
+
+	return src && btf_find_func(src, module, name, out);
+}
+
+bool typed_func_at(const struct target *t, const char *module, u32 id, struct btf_func *out)
+{
+	struct type_source *src = target_types(t);
+
+	return src && btf_func_at(src, module, id, out);
+}
+
+bool typed_find_raw_tp(const struct target *t, const char *module, const char *name, struct btf_func *out)
+{
+	struct type_source *src = target_types(t);
+
+	return src && btf_find_raw_tp(src, module, name, out);
+}
 
 const struct type *typed_args(struct arena *a, const struct btf_func *f)
 {
@@ -16,16 +38,16 @@ const struct type *typed_args(struct arena *a, const struct btf_func *f)
 		const struct type *p = f->params[i].type;
 
 		t->members[i] = f->params[i];
-		/* Kernels whose compiler does not tag pointers to user memory do not tell a system call's buffer from one of their own: the address
-		 * has to tell. */
+		/* A kernel whose compiler does not tag pointers to user memory does not distinguish a system call's buffer from
+		 * its own: the address decides. */
 		if (p->kind == T_POINTER && p->as == AS_KERNEL && p->elem->kind != T_STRUCT)
 			t->members[i].type = type_pointer(a, p->elem, AS_ANY);
 	}
 	return t;
 }
 
-/* Of pointers the verifier lets programs load those to structs, to integers and to void; our types do not tell the last from pointers to
- * functions. Words that it refuses are fetched by a helper, which gives a plain number. */
+/* The verifier allows loads of pointers to structs, to integers and to void; our types do not distinguish the last from pointers
+ * to functions. Words that it does not allow are fetched by a helper, which returns a scalar. */
 static bool is_loadable(const struct type *t)
 {
 	if (t->kind != T_POINTER)

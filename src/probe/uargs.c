@@ -1,19 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/uargs.h"
 
 #include <stdlib.h>
 
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "sym/dwarf.h"
 #include "sym/elf.h"
 
-/* The struct behind args: its members are the parameters that can be had. */
+/* The struct of args: its members are the available parameters. */
 struct uargs {
 	struct type type; /* must be first: unit.args points to it */
 	const struct dbg_func *func;
 	const struct dbg_param **params; /* of each member */
 };
 
-/* What is known of the function that a site is at the entry of; NULL: *why says why nothing is. */
+/* The debug information of the function whose entry the site is; NULL: *why is the reason. */
 static const struct dbg_func *func_of(const struct site *s, const char **why)
 {
 	struct dbg *d;
@@ -21,7 +22,7 @@ static const struct dbg_func *func_of(const struct site *s, const char **why)
 	u64 addr = 0, start;
 
 	if (!s->func || s->off) {
-		*why = "they are known where a function is entered, not inside of it";
+		*why = "they are known at the entry of a function, not inside it";
 		return NULL;
 	}
 	d = dbg_of(s->target, why);
@@ -30,8 +31,8 @@ static const struct dbg_func *func_of(const struct site *s, const char **why)
 	start = s->variant & (UP_GO | UP_GO_STACK) ? *(const u64 *)s->data : s->addr;
 	f = dbg_addr_of_offset(d, start, &addr) ? dbg_func_at(d, addr, s->func) : NULL;
 	if (!f)
-		*why = dbg_is_split(d, addr) ? "its debug information is in a file of its own (.dwo), which is not read"
-					     : "the debug information of the file does not have this function";
+		*why = dbg_is_split(d, addr) ? "its debug information is in a separate file (.dwo), which is not read" :
+					       "the debug information of the file lacks this function";
 	return f;
 }
 
@@ -44,8 +45,8 @@ const struct type *uargs_type(struct compile *c, const struct unit *u)
 	u32 off = 0;
 
 	if (!f) {
-		diag_error(c->diag, s->span, E_NO_ARGS, "the arguments of %s are not known by name: %s", s->name, why);
-		diag_hint(c->diag, "arg0, arg1, … are what the registers of the calling convention hold");
+		diag_error(c->diag, s->span, E_NO_ARGS, "the names of the arguments of %s are unknown: %s", s->name, why);
+		diag_hint(c->diag, "arg0, arg1, … read the registers of the calling convention");
 		return NULL;
 	}
 	a = arena_new(c->arena, struct uargs);
@@ -92,7 +93,7 @@ u64 uargs_share_key(struct compile *c, const struct site *s, const struct body_u
 	if (!uses->args)
 		return user_share_key(c, s, uses);
 	f = func_of(s, &why);
-	h = mix(h, str_hash(s->target)); /* types of two files are two types, whatever their names */
+	h = mix(h, str_hash(s->target)); /* types of different files are different, even with the same name */
 	for (u32 i = 0; f && i < f->param_cnt; i++) {
 		const struct dbg_param *p = &f->params[i];
 
@@ -158,7 +159,8 @@ struct val uargs_member(struct lower *l, const struct member *m, u32 off)
 			p = a->params[i];
 	BUG_ON(!p);
 	if (p->piece_cnt == 1 && p->pieces[0].where == DBG_MEM)
-		return type_is_scalar(t) ? val_reg(lower_load(l, piece_mem(l, &p->pieces[0]), t)) : val_mem(piece_mem(l, &p->pieces[0]));
+		return type_is_scalar(t) ? val_reg(lower_load(l, piece_mem(l, &p->pieces[0]), t)) :
+					   val_mem(piece_mem(l, &p->pieces[0]));
 	if (type_is_scalar(t) && p->piece_cnt == 1) {
 		v = piece_value(l, &p->pieces[0]);
 		/* Only the low bytes of the register are the argument. */
@@ -189,7 +191,7 @@ struct type_source *uargs_types(struct compile *c, const struct unit *u)
 
 	for (u32 i = 1; i < u->site_cnt; i++)
 		if (!str_eq(s[i].target, s->target))
-			return NULL; /* which of them would be meant? */
+			return NULL; /* it would be ambiguous */
 	if (!d)
 		return NULL;
 	dbg_addr_of_offset(d, s->addr, &addr);
@@ -207,7 +209,7 @@ static void put_type(const struct type *t, const char *spelling, struct sbuf *ou
 		type_print(t, out);
 }
 
-void uargs_list_params(const char *site_name, struct sbuf *out)
+void uargs_list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	const char *target = strchr(site_name, ':') + 1, *func = strrchr(site_name, ':') + 1, *why;
 	char *path = xasprintf("%.*s", (int)(func > target ? func - target - 1 : 0), target);
@@ -217,6 +219,7 @@ void uargs_list_params(const char *site_name, struct sbuf *out)
 	struct sym_elf *elf;
 	struct dbg *d = dbg_of(path, &why);
 
+	(void)t;
 	if (d && !sym_elf_open(path, &elf)) {
 		s = sym_elf_find(elf, func);
 		f = s ? dbg_func_at(d, s->addr, s->name) : NULL;
@@ -224,7 +227,8 @@ void uargs_list_params(const char *site_name, struct sbuf *out)
 	}
 	for (u32 i = 0; f && !is_ret && i < f->param_cnt; i++) {
 		put_type(f->params[i].type, f->params[i].spelling, out);
-		sbuf_printf(out, " %s%s%s\n", f->params[i].name, f->params[i].piece_cnt ? "" : "    // ", f->params[i].piece_cnt ? "" : f->params[i].why);
+		sbuf_printf(out, " %s%s%s\n", f->params[i].name, f->params[i].piece_cnt ? "" : "    // ",
+			    f->params[i].piece_cnt ? "" : f->params[i].why);
 	}
 	if (f && is_ret && f->ret->kind != T_VOID) {
 		put_type(f->ret, f->ret_spelling, out);

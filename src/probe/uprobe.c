@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* uprobe and uretprobe: functions, instructions and source lines of programs and libraries.
  *
  * Names, addresses and lines are turned into file offsets here, at expansion (probe/user.h); site.func is the function.
@@ -5,7 +6,8 @@
  * One function often has several names (read, __read, __libc_read). A wildcard that matches more than one of them still stands
  * for one place: it gets one site, or each call would be counted several times.
  *
- * Functions of Go are probed at other places than those of C (sym/go.h): a return is as many places as there are return instructions.
+ * Functions of Go are probed at other places than those of C (sym/go.h): a return is as many places as there are return
+ * instructions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 #include "base/glob.h"
 #include "lang/check.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/uargs.h"
 #include "sym/demangle.h"
 #include "sym/dwarf.h"
@@ -26,11 +28,11 @@ extern const struct provider provider_uprobe, provider_uretprobe;
 
 /* ---- parsing ---- */
 
-/* What an attach point asks for. */
+/* The parsed attach point. */
 struct want {
 	const char *target; /* NULL: the -p process's program */
 	const char *func;   /* function, address or pattern */
-	bool is_cpp;        /* func is a name of C++ as its programmers write it */
+	bool is_cpp;        /* func is a demangled C++ name */
 	const char *source; /* FILE of FILE:LINE, else NULL */
 	u64 line, col;
 };
@@ -61,7 +63,7 @@ static bool read_parts(struct arena *a, const struct attach_point *ap, bool has_
 		w->target = arena_strndup(a, ap->parts[1], at - ap->parts[1]);
 		w->source = at + 1;
 		return *w->source && cnt <= 3 && probe_number(ap->parts[2], &w->line) && w->line && w->line <= UINT32_MAX &&
-		       (cnt == 2 || (probe_number(ap->parts[3], &w->col) && w->col <= UINT32_MAX));
+			(cnt == 2 || (probe_number(ap->parts[3], &w->col) && w->col <= UINT32_MAX));
 	}
 	if (cnt == 3 || (cnt == 2 && has_pid && str_eq(ap->parts[1], "cpp"))) {
 		w->is_cpp = str_eq(ap->parts[cnt - 1], "cpp");
@@ -82,7 +84,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 
 	if (ap->part_cnt > 4 && str_eq(ap->parts[2], "cpp")) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: there are colons in the name", p->name);
-		diag_hint(d, "put it into double quotes: %s:%s:cpp:\"space::function\"", ap->parts[0], ap->parts[1]);
+		diag_hint(d, "put the name in double quotes: %s:%s:cpp:\"space::function\"", ap->parts[0], ap->parts[1]);
 		return false;
 	}
 	/* With -p the target may be left out. */
@@ -96,7 +98,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	}
 	if (!read_parts(d->arena, ap, false, &w)) {
 		if (w.source) {
-			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: '%s' is not a line of a source file", p->name, probe_rest(d->arena, ap));
+			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: '%s' is not a line of a source file", p->name,
+				   probe_rest(d->arena, ap));
 			diag_hint(d, "write it as %s:TARGET@FILE:LINE or %s:TARGET@FILE:LINE:COLUMN", p->name, p->name);
 		} else {
 			diag_error(d, ap->span, E_ATTACH_POINT, "%s probe: '%s' is not a language", p->name, ap->parts[2]);
@@ -132,7 +135,7 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 
 /* ---- from places to sites ---- */
 
-/* The file at hand, and for what. */
+/* The current file, and the attach point that is searched in it. */
 struct search {
 	struct site_sink *sink;
 	const struct provider *p;
@@ -163,8 +166,8 @@ static PRINTF_LIKE(2, 3) void why(struct search *s, const char *fmt, ...)
 
 static void did_you_mean(struct search *s, const char *name)
 {
-	s->sink->hint = arena_printf(s->sink->arena, s->w->is_cpp ? "did you mean %s:%s%scpp:\"%s\"?" : "did you mean %s:%s%s%s?", s->p->name,
-				     s->w->target ? s->w->target : "", s->w->target ? ":" : "", name);
+	s->sink->hint = arena_printf(s->sink->arena, s->w->is_cpp ? "did you mean %s:%s%scpp:\"%s\"?" : "did you mean %s:%s%s%s?",
+				     s->p->name, s->w->target ? s->w->target : "", s->w->target ? ":" : "", name);
 }
 
 /* addr: as the file has it. shown: what stands behind the file in the name of the probe. */
@@ -208,7 +211,7 @@ static void add_go(struct search *s, const struct sym_func *f, const char *func,
 		return;
 	}
 	if (!go_returns(s->elf, f, &returns))
-		why(s, "%s: the code of %s cannot be followed to find its returns", s->file->shown, f->name);
+		why(s, "%s: the return instructions of %s cannot be found", s->file->shown, f->name);
 	else if (!returns.cnt)
 		why(s, "%s: %s never returns", s->file->shown, f->name);
 	else if (!s->sink->c)
@@ -224,7 +227,7 @@ static void add_go(struct search *s, const struct sym_func *f, const char *func,
 	vec_free(&returns);
 }
 
-/* What is the first instruction of a function like? */
+/* Classifies the first instruction of a function. */
 static enum user_insn look_at(struct search *s, const struct sym_func *f)
 {
 	return user_insn_look(sym_elf_bytes(s->elf, go_has(&s->go, f) ? go_entry(s->elf, f) : f->addr, 16));
@@ -267,8 +270,8 @@ static int by_func(const void *a, const void *b)
 	return strcmp(((const struct place *)a)->func->name, ((const struct place *)b)->func->name);
 }
 
-/* Whether the pattern means this function of C++. Without a parenthesis it means all functions of that name. Results, which the names of
- * templates have in front, may be left out. Returns the whole name, in the arena, or NULL. */
+/* Whether the pattern matches this C++ function. Without a parenthesis it matches all functions of that name. The result type,
+ * which names of templates begin with, may be left out. Returns the whole name, in the arena, or NULL. */
 static const char *match_cpp(struct search *s, const char *mangled, bool has_params)
 {
 	const char *pattern = s->w->func, *name = NULL;
@@ -299,7 +302,7 @@ static void expand_pattern(struct search *s)
 
 		if (s->w->is_cpp ? !name : !glob_match(s->w->func, f[i].name))
 			continue;
-		/* What chooses an implementation (ifunc) is not the function that is meant. */
+		/* An ifunc resolver, which chooses an implementation, is not the function itself. */
 		if (sym_elf_offset(s->elf, f[i].addr, &off) && (!s->sink->c || !f[i].is_ifunc))
 			vec_push(&places, (struct place){ &f[i], name });
 	}
@@ -323,8 +326,10 @@ static void expand_pattern(struct search *s)
 			add_func(s, pl->func, pl->func->name, pl->func->name);
 	}
 	if (left_out && s->d)
-		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "%u function%s of %s left out: the kernel cannot probe %s first instruction (%s%s)", left_out,
-			  left_out == 1 ? "" : "s", s->file->shown, left_out == 1 ? "its" : "their", first, left_out == 1 ? "" : ", …");
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
+			  "%u function%s of %s skipped: the kernel cannot probe %s first instruction (%s%s)", left_out,
+			  left_out == 1 ? "" : "s", s->file->shown, left_out == 1 ? "its" : "their", first,
+			  left_out == 1 ? "" : ", …");
 	vec_free(&places);
 }
 
@@ -347,7 +352,7 @@ static void suggest_cpp(struct search *s)
 	if (near)
 		did_you_mean(s, near);
 	else if (!names.cnt)
-		why(s, "%s has no functions of C++", s->file->shown);
+		why(s, "%s has no C++ functions", s->file->shown);
 	else
 		why(s, "%s has no function %s", s->file->shown, s->w->func);
 	vec_for(name, &names)
@@ -357,7 +362,7 @@ static void suggest_cpp(struct search *s)
 
 /* ---- names and addresses ---- */
 
-/* Something about an offset is wrong: an error, or with --unsafe a warning. Returns whether to go on. */
+/* Reports a questionable offset: an error, or with --unsafe a warning. Returns whether to continue. */
 static PRINTF_LIKE(2, 3) bool dubious(struct search *s, const char *fmt, ...)
 {
 	struct sbuf b = {};
@@ -368,14 +373,14 @@ static PRINTF_LIKE(2, 3) bool dubious(struct search *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	sbuf_vprintf(&b, fmt, ap);
 	va_end(ap);
-	if (s->sink->allow_unsafe) {
+	if (s->sink->target->allow_unsafe) {
 		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "%s", sbuf_str(&b));
 	} else {
 		diag_error(s->d, s->ap->span, E_ATTACH_POINT, "%s", sbuf_str(&b));
-		diag_hint(s->d, "--unsafe allows any offset; one inside of an instruction can crash the traced program");
+		diag_hint(s->d, "--unsafe allows any offset; one inside an instruction can crash the traced program");
 	}
 	sbuf_release(&b);
-	return s->sink->allow_unsafe;
+	return s->sink->target->allow_unsafe;
 }
 
 /* The probe would break the program. A return is caught at the function's entry, but not in Go. */
@@ -383,14 +388,16 @@ static bool check_harm(struct search *s, const struct sym_func *f, u64 addr)
 {
 	if ((is_return(s) && f && go_has(&s->go, f)) || user_insn_look(sym_elf_bytes(s->elf, addr, 16)) != USER_INSN_HARM)
 		return true;
-	if (s->d && s->sink->allow_unsafe) {
-		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "The kernel takes the vector instruction there for another one: the program may go astray");
+	if (s->d && s->sink->target->allow_unsafe) {
+		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
+			  "The kernel decodes the vector instruction there wrongly: the traced program may misbehave");
 	} else if (s->d) {
-		diag_error(s->d, s->ap->span, E_ATTACH_POINT, "A probe there would lead the program astray: the kernel takes the vector instruction for "
-			   "another one");
-		diag_hint(s->d, "probe another instruction of the function (+OFFSET), or where it is called; --unsafe allows it");
+		diag_error(s->d, s->ap->span, E_ATTACH_POINT,
+			   "A probe there would make the traced program misbehave: the kernel decodes the vector instruction "
+			   "wrongly");
+		diag_hint(s->d, "probe another instruction of the function (+OFFSET) or its callers; --unsafe allows it");
 	}
-	return !s->d || s->sink->allow_unsafe;
+	return !s->d || s->sink->target->allow_unsafe;
 }
 
 static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
@@ -400,7 +407,7 @@ static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
 	if (!off)
 		return true;
 	if (!f->size)
-		return dubious(s, "The offset cannot be checked: the size of '%s' is not known", f->name);
+		return dubious(s, "The offset cannot be checked: the size of '%s' is unknown", f->name);
 	if (off >= f->size)
 		return dubious(s, "Offset outside the function bounds ('%s' size is %llu)", f->name, (unsigned long long)f->size);
 	if (!code.len)
@@ -411,7 +418,8 @@ static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
 	case INSN_INSIDE:
 		return dubious(s, "'%s+%llu' is in the middle of an instruction", f->name, (unsigned long long)off);
 	case INSN_UNKNOWN:
-		return dubious(s, "The offset cannot be checked: Sonde does not understand the instructions of '%s' before it", f->name);
+		return dubious(s, "The offset cannot be checked: Sonde cannot decode the instructions of '%s' before it",
+			       f->name);
 	}
 	return true;
 }
@@ -419,7 +427,8 @@ static bool check_offset(struct search *s, const struct sym_func *f, u64 off)
 static bool is_code(const struct objfile *o, u64 addr)
 {
 	for (u32 i = 0; i < o->ph_cnt; i++)
-		if (o->ph[i].p_type == PT_LOAD && (o->ph[i].p_flags & PF_X) && addr >= o->ph[i].p_vaddr && addr - o->ph[i].p_vaddr < o->ph[i].p_filesz)
+		if (o->ph[i].p_type == PT_LOAD && (o->ph[i].p_flags & PF_X) && addr >= o->ph[i].p_vaddr &&
+		    addr - o->ph[i].p_vaddr < o->ph[i].p_filesz)
 			return true;
 	return false;
 }
@@ -438,13 +447,13 @@ static void expand_address(struct search *s, u64 addr)
 	if (f && go_has(&s->go, f) && addr == f->addr)
 		add_go(s, f, f->name, shown);
 	else if (f && go_has(&s->go, f) && is_return(s))
-		why(s, "%s is a program of Go: only whole functions have a return there", s->file->shown);
+		why(s, "%s is a Go program: uretprobe supports whole functions only", s->file->shown);
 	else
 		add(s, f ? f->name : NULL, shown, addr, f ? addr - f->addr : 0);
 }
 
-/* Functions move: those of libpthread are in libc since glibc 2.34. Of the libraries that the file needs, the one beside it that has the
- * function; NULL: none. */
+/* Functions move between libraries: those of libpthread are in libc since glibc 2.34. Returns the library that the file is linked
+ * with, in the same directory, and that has the function; NULL: none. */
 static const char *library_with(struct search *s, const char *func)
 {
 	struct objfile *o = sym_elf_file(s->elf);
@@ -479,11 +488,11 @@ static void expand_name(struct search *s)
 	const char *name, *near;
 	u64 off = 0;
 
-	/* A name may hold a plus itself (operator+1 is none, but who knows what languages come up with). */
+	/* A name may contain a plus itself, depending on the language. */
 	f = sym_elf_find(s->elf, s->w->func);
 	if (!f) {
 		if (!probe_func_offset(s->sink->arena, s->w->func, &name, &off)) {
-			why(s, "What follows the + is not a number");
+			why(s, "The text after the + is not a number");
 			return;
 		}
 		f = sym_elf_find(s->elf, name);
@@ -492,7 +501,9 @@ static void expand_name(struct search *s)
 
 			near = library ? NULL : sym_elf_nearest(s->elf, name);
 			if (library)
-				s->sink->hint = arena_printf(s->sink->arena, "did you mean %s:%s:%s? This file needs that one", s->p->name, library, s->w->func);
+				s->sink->hint = arena_printf(s->sink->arena,
+							     "did you mean %s:%s:%s? This file is linked with that library",
+							     s->p->name, library, s->w->func);
 			if (near)
 				did_you_mean(s, near);
 			else
@@ -503,10 +514,11 @@ static void expand_name(struct search *s)
 	if (!check_offset(s, f, off) || !check_harm(s, f, f->addr + off))
 		return;
 	if (f->is_ifunc && s->d)
-		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
-			  "%s is chosen from several implementations when the program starts (ifunc): the probe sees only that "
-			  "choice being made",
-			  f->name);
+		diag_warn(
+			s->d, s->ap->span, W_MISSING_PROBE,
+			"%s is chosen from several implementations when the program starts (ifunc): the probe runs only when that "
+			"choice is made",
+			f->name);
 	if (off)
 		add(s, f->name, arena_printf(s->sink->arena, "%s+%llu", f->name, (unsigned long long)off), f->addr + off, off);
 	else
@@ -526,12 +538,14 @@ static void expand_line(struct search *s)
 
 	if (!dbg) {
 		s->sink->why = missing;
-		s->sink->hint = "a source line can be probed if the program was compiled with -g, or its debug information is installed";
+		s->sink->hint =
+			"a source line can be probed if the program was compiled with -g, or its debug information is installed";
 		return;
 	}
 	dbg_find_line(dbg, w->source, (u32)w->line, (u32)w->col, &found);
 	if (w->col)
-		snprintf(shown, sizeof(shown), "%s:%llu:%llu", w->source, (unsigned long long)w->line, (unsigned long long)w->col);
+		snprintf(shown, sizeof(shown), "%s:%llu:%llu", w->source, (unsigned long long)w->line,
+			 (unsigned long long)w->col);
 	else
 		snprintf(shown, sizeof(shown), "%s:%llu", w->source, (unsigned long long)w->line);
 	vec_for(place, &found.at) {
@@ -549,7 +563,7 @@ static void expand_line(struct search *s)
 		site->is_more = done++ > 0;
 	}
 	if (!found.at.cnt && !found.is_file_known)
-		why(s, "%s was not made from a source file %s", s->file->shown, w->source);
+		why(s, "%s was not compiled from a source file %s", s->file->shown, w->source);
 	else if (!found.at.cnt && found.next_line)
 		s->sink->hint = arena_printf(s->sink->arena, "the next line with code is %u", found.next_line);
 	else if (!found.at.cnt)
@@ -588,12 +602,12 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		sink->why = "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)";
 		return 0;
 	}
-	if (ap->part_cnt < 2 || !read_parts(sink->arena, ap, sink->filter_pid, &w))
+	if (ap->part_cnt < 2 || !read_parts(sink->arena, ap, sink->target->filter_pid, &w))
 		return 0;
 	s.w = &w;
 	if (w.target) {
 		user_files_find(sink, &files, w.target, d);
-	} else if (sink->filter_pid) {
+	} else if (sink->target->filter_pid) {
 		user_files_exe(sink, &files);
 	} else if (d) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s probe type requires 2 arguments, found 1", s.p->name);
@@ -611,7 +625,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		sym_elf_free(s.elf);
 	}
 	if (!sink->found && files.cnt > 1) {
-		sink->why = arena_printf(sink->arena, "None of %u files has such a place", files.cnt);
+		sink->why = arena_printf(sink->arena, "None of %u files has a match", files.cnt);
 		sink->hint = NULL;
 	}
 	vec_free(&files);
@@ -625,7 +639,7 @@ static u32 variant_of(const struct compile *c, const struct unit *u)
 	return c->sites.at[u->site_first].variant;
 }
 
-/* There is no frame yet, or it is gone already: at the first instruction, behind Go's look at the stack's size, at a return instruction. */
+/* There is no stack frame at the first instruction, after Go's check of the stack size, and at a return instruction. */
 static bool at_entry(const struct compile *c, const struct unit *u)
 {
 	if (u->provider == &provider_uretprobe)
@@ -643,10 +657,13 @@ static bool check_argn(struct check *k, struct expr *e, u32 n)
 	if (!(variant & (UP_GO | UP_GO_STACK)))
 		return false;
 	if (variant & UP_GO_ASM) {
-		check_fail(k, e, E_NO_ARGS, "arg%u is not known: the function is written in assembly, and a stripped program does not tell where its arguments are", n);
-		diag_hint(k->c->diag, "most have them on the stack: sarg%u", n);
+		check_fail(k, e, E_NO_ARGS,
+			   "the location of arg%u is unknown: the function is written in assembly, and the program is stripped",
+			   n);
+		diag_hint(k->c->diag, "most functions in assembly have it on the stack: sarg%u", n);
 	} else if ((variant & UP_GO) && n >= abi.go_arg_cnt) {
-		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments travel in registers in Go on %s", n, abi.go_arg_cnt, abi.name);
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %u arguments are passed in registers in Go on %s", n,
+			   abi.go_arg_cnt, abi.name);
 		diag_hint(k->c->diag, "a string takes two of them, a slice three");
 	}
 	return true;
@@ -659,7 +676,8 @@ static struct val lower_argn(struct lower *l, u32 n)
 	if (variant & UP_GO)
 		return val_reg(ir_load(&l->b, lower_ctx(l), abi.go_arg_off[n], 8));
 	if (variant & UP_GO_STACK) /* above the address to return to */
-		return val_reg(lower_load(l, (struct mem){ ir_load(&l->b, lower_ctx(l), abi.sp_off, 8), 8 + 8 * (s64)n, AS_USER }, &type_u64));
+		return val_reg(lower_load(l, (struct mem){ ir_load(&l->b, lower_ctx(l), abi.sp_off, 8), 8 + 8 * (s64)n, AS_USER },
+					  &type_u64));
 	return probe_regs_argn(l, n);
 }
 
@@ -670,8 +688,9 @@ static const struct type *retval_type(struct compile *c, const struct unit *u)
 
 	if (!(s->variant & (UP_GO_STACK | UP_GO_ASM)))
 		return &type_u64;
-	diag_error(c->diag, s->span, E_NO_ARGS, "the result of %s is not known: functions of Go before 1.17, and those in assembly, leave it on the stack", s->name);
-	diag_hint(c->diag, "read it from there: it is behind the arguments, which start at reg(\"sp\") + 8");
+	diag_error(c->diag, s->span, E_NO_ARGS,
+		   "retval of %s is unknown: Go functions before 1.17, and those in assembly, return it on the stack", s->name);
+	diag_hint(c->diag, "read it from there: it follows the arguments, which start at reg(\"sp\") + 8");
 	return NULL;
 }
 
@@ -679,10 +698,10 @@ const struct provider provider_uprobe = {
 	.name = "uprobe",
 	.alias = "u",
 	.spec = "uprobe:TARGET:FUNCTION[+OFFSET], uprobe:TARGET:cpp:\"NAME\", uprobe:TARGET:ADDRESS or uprobe:TARGET@FILE:LINE[:COLUMN]",
-	.doc = "Runs when a function of a program or library is called, or an instruction of it is reached.",
+	.doc = "Runs when a function of a program or library is called, or when an instruction of it is reached.",
 	.example = "uprobe:/bin/bash:readline { @[pid] = count(); }",
-	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE | PROV_LIST_EXPLICIT |
-		 PROV_AT_SITE | PROV_ARGS,
+	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE |
+		PROV_LIST_EXPLICIT | PROV_AT_SITE | PROV_ARGS,
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,

@@ -1,15 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* usdt: static probes that programs and libraries declare (sys/sdt.h and its like); probe/usdt_note.c reads the declarations.
  *
- * A probe may be at several places in the code, each with its arguments elsewhere. The places are sites. Those whose arguments are found the
- * same way, as far as the script uses them, share a program; where an argument is, is then known when the program is compiled: a load from the
- * saved registers, or an address to read from. Nothing is looked up when the probe fires.
+ * A probe may be at several places in the code, each with its arguments in other locations. The places are sites. Sites whose
+ * arguments have the same locations, as far as the script uses them, share a program. The locations are then known at compile
+ * time: a load from the saved registers, or an address to read from. Nothing is looked up when the probe fires.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/glob.h"
 #include "lang/check.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/usdt_note.h"
 #include "probe/user.h"
 
@@ -35,7 +36,7 @@ struct wanted {
 	const char *provider, *name; /* patterns */
 };
 
-/* What to say when a file has probes, but not this one. */
+/* The hint when a file has probes, but not this one. */
 static void suggest(struct site_sink *sink, const struct user_file *f, const usdt_notes *notes, const struct wanted *w)
 {
 	const char **names = arena_alloc(sink->arena, (notes->cnt + 1) * sizeof(*names));
@@ -54,7 +55,8 @@ static void suggest(struct site_sink *sink, const struct user_file *f, const usd
 	} else if (near) {
 		vec_for(n, notes)
 			if (n->name == near)
-				sink->hint = arena_printf(sink->arena, "did you mean usdt:%s:%s:%s?", f->shown, n->provider, near);
+				sink->hint = arena_printf(sink->arena, "did you mean usdt:%s:%s:%s?", f->shown, n->provider,
+							  near);
 	} else {
 		sink->hint = arena_printf(sink->arena, "`sonde -l 'usdt:%s:*'` lists the probes of this file", f->shown);
 	}
@@ -117,7 +119,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		return 0;
 	if (*target) {
 		user_files_find(sink, &files, target, d);
-	} else if (sink->filter_pid) {
+	} else if (sink->target->filter_pid) {
 		user_files_mapped(sink, &files);
 	} else if (d) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "usdt probe: the target is missing");
@@ -125,10 +127,11 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	}
 	vec_for(f, &files)
 		expand_file(sink, &files, f, &w);
-	if (!sink->found && files.cnt > 1 && sink->filter_pid)
-		sink->why = arena_printf(sink->arena, "Process %u has no such probe in its program and libraries", sink->filter_pid);
+	if (!sink->found && files.cnt > 1 && sink->target->filter_pid)
+		sink->why = arena_printf(sink->arena, "Process %u has no such probe in its program and libraries",
+					 sink->target->filter_pid);
 	else if (!sink->found && files.cnt > 1)
-		sink->why = arena_printf(sink->arena, "None of %u files has such a probe", files.cnt);
+		sink->why = arena_printf(sink->arena, "None of %u files has a match", files.cnt);
 	vec_free(&files);
 	return 0;
 }
@@ -163,11 +166,12 @@ static u64 share_key(struct compile *c, const struct site *s, const struct body_
 			h = hash(h, 1);
 			continue;
 		}
-		/* Which argument cannot be had, and why, is told for each place. */
+		/* An unavailable argument, and the reason, is reported for each place. */
 		if (a->kind == USDT_NONE)
 			h = hash(h, (u64)(uintptr_t)a->text);
-		h = hash(h, a->kind | (u64)a->size << 8 | (u64)a->is_signed << 16 | (u64)a->from_ip << 17 | (u64)a->shift << 24 |
-				    (u64)a->scale << 32);
+		h = hash(h,
+			 a->kind | (u64)a->size << 8 | (u64)a->is_signed << 16 | (u64)a->from_ip << 17 | (u64)a->shift << 24 |
+				 (u64)a->scale << 32);
 		h = hash(h, a->base | (u64)a->index << 16);
 		h = hash(h, (u64)a->disp);
 	}
@@ -179,7 +183,7 @@ static bool check_argn(struct check *k, struct expr *e, u32 n)
 	const struct site *s = &k->c->sites.at[k->unit->site_first];
 	const struct usdt_note *note = s->data;
 	const struct usdt_arg *a = arg_of(s, n);
-	bool is_wild = has_wildcard(k->unit->probe->aps[s->ap_index].text); /* one of many must not stand in the way of the others */
+	bool is_wild = has_wildcard(k->unit->probe->aps[s->ap_index].text); /* one of many must not prevent the others */
 
 	e->type = &type_s64;
 	if (!note) /* --check: not looked up */
@@ -189,14 +193,18 @@ static bool check_argn(struct check *k, struct expr *e, u32 n)
 	} else if (a && a->kind != USDT_NONE) {
 		return true;
 	} else if (is_wild && a) {
-		diag_warn(k->c->diag, e->span, W_MISSING_PROBE, "arg%u of %s (%s) cannot be read: %s; it is 0 there", n, s->name, a->text, a->why);
+		diag_warn(k->c->diag, e->span, W_MISSING_PROBE, "arg%u of %s (%s) cannot be read: %s; it is 0 there", n, s->name,
+			  a->text, a->why);
 	} else if (is_wild) {
 		diag_warn(k->c->diag, e->span, W_MISSING_PROBE, "%s%s no arg%u: it is 0 there", s->name,
-			  k->unit->site_cnt == 1 ? " has" : arena_printf(check_arena(k), " and %u more have", k->unit->site_cnt - 1), n);
+			  k->unit->site_cnt == 1 ? " has" :
+						   arena_printf(check_arena(k), " and %u more have", k->unit->site_cnt - 1),
+			  n);
 	} else if (a) {
 		check_fail(k, e, E_NO_ARGS, "arg%u of %s (%s) cannot be read: %s", n, s->name, a->text, a->why);
 	} else {
-		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %s has %u argument%s", n, s->name, note->arg_cnt, note->arg_cnt == 1 ? "" : "s");
+		check_fail(k, e, E_NO_ARGS, "arg%u does not exist: %s has %u argument%s", n, s->name, note->arg_cnt,
+			   note->arg_cnt == 1 ? "" : "s");
 	}
 	return true;
 }
@@ -220,7 +228,7 @@ static struct mem operand(struct lower *l, const struct usdt_arg *a)
 			index = ir_alu(&l->b, IR_SHL, index, opnd_imm(__builtin_ctz(a->scale)));
 		sum = sum ? ir_alu(&l->b, IR_ADD, sum, opnd_reg(index)) : index;
 	}
-	/* What is added to a base in instructions is an s32. */
+	/* The offset from a base in an instruction is an s32. */
 	if (!sum)
 		return (struct mem){ .base = ir_imm(&l->b, a->disp), .as = AS_USER };
 	if (a->disp != (s32)a->disp)
@@ -257,13 +265,14 @@ static struct val lower_argn(struct lower *l, u32 n)
 
 /* ---- -lv ---- */
 
-static void list_params(const char *site_name, struct sbuf *out)
+static void list_params(const struct target *t, const char *site_name, struct sbuf *out)
 {
 	/* usdt:PATH:PROVIDER:NAME, and a path may hold colons. */
 	const char *name = strrchr(site_name, ':'), *provider = name;
 	usdt_notes notes = {};
 	struct arena arena;
 
+	(void)t;
 	while (provider > site_name && provider[-1] != ':')
 		provider--;
 	arena_init(&arena);
@@ -275,7 +284,11 @@ static void list_params(const char *site_name, struct sbuf *out)
 		for (u32 i = 0; i < n->arg_cnt; i++) {
 			const struct usdt_arg *a = &n->args[i];
 
-			sbuf_printf(out, "    %s%u arg%u\n", a->is_float ? "float" : a->is_signed ? "int" : "uint", a->size * 8, i);
+			sbuf_printf(out, "    %s%u arg%u\n",
+				    a->is_float          ? "float" :
+					    a->is_signed ? "int" :
+							   "uint",
+				    a->size * 8, i);
 		}
 		break;
 	}
@@ -286,9 +299,10 @@ const struct provider provider_usdt = {
 	.name = "usdt",
 	.alias = "U",
 	.spec = "usdt:TARGET[:PROVIDER]:NAME",
-	.doc = "Runs when a program or library passes a static probe that was put into its source.",
+	.doc = "Runs when a program or library reaches a static probe in its source.",
 	.example = "usdt:/usr/bin/python3:python:gc__start { printf(\"%d\\n\", arg0); }",
-	.flags = PROV_ARGN | PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE | PROV_LIST_EXPLICIT | PROV_AT_SITE,
+	.flags = PROV_ARGN | PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE |
+		PROV_LIST_EXPLICIT | PROV_AT_SITE,
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A probe of USDT is a nop in the code, and a note about it in the section .note.stapsdt, which is not loaded:
  *
  *     name "stapsdt", type 3
@@ -6,21 +7,22 @@
  *     u64   address of the semaphore, 0: none
  *     "provider\0" "name\0" "arguments\0"
  *
- * The addresses are those of the time when the file was linked. Tools that move a file's segments later (prelink) do not know of this note, but
- * they move .stapsdt.base, an empty section which is there for this purpose: its address now minus the one in the note is how far
+ * The addresses are those at link time. Tools that move a file's segments later (prelink) do not update this note, but they move
+ * .stapsdt.base, an empty section for this purpose: its current address minus the one in the note is the distance by which
  * everything was moved.
  *
- * The semaphore is a u16 in the program's data. The program computes costly arguments only while it is not zero. The kernel counts it up
- * and down for us when the probe is attached and detached, given its place in the file.
+ * The semaphore is a u16 in the program's data. The program computes costly arguments only while it is not zero. The kernel
+ * increments and decrements it when the probe is attached and detached, given its file offset.
  *
- * The arguments are operands as the assembler writes them, because that is where they come from: the macro is inline assembler with the
- * arguments as operands that the compiler places, and "N@%op" in the text of the note:
+ * The arguments are operands in assembler syntax: the macro is inline assembler, the compiler chooses the location of each
+ * argument, and the note has "N@%op":
  *
- *     8@%rax   -4@%edi   1@%ah   2@$-5   8@-24(%rbp)   -4@(%rax,%rdx,4)   4@counter(%rip)   8@table+16(,%rcx,8)   8@$name   8f@%xmm0
+ *     8@%rax   -4@%edi   1@%ah   2@$-5   8@-24(%rbp)   -4@(%rax,%rdx,4)   4@counter(%rip)   8@table+16(,%rcx,8)   8@$name
+ * 8f@%xmm0
  *
- * N is the size in bytes, negative for signed types; f marks floating point numbers. Registers in which those are do not come with the
- * event, so they cannot be had. A symbol's address is known relative to the probe: both are moved by the same amount when the file is
- * loaded, and the event says where the probe is.
+ * N is the size in bytes, negative for signed types; f marks floating-point numbers, whose registers are not available to a
+ * probe. A symbol's address is known relative to the probe: both are moved by the same amount when the file is loaded, and the
+ * address of the probe comes with the event.
  */
 #include "probe/usdt_note.h"
 
@@ -28,7 +30,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "sym/archive.h"
 #include "sym/elf.h"
 
@@ -38,7 +40,7 @@
 /* ---- operands of x86-64 ---- */
 
 struct reg {
-	u16 off;  /* in struct pt_regs */
+	u16 off; /* in struct pt_regs */
 	u8 size;
 	u8 shift;
 	bool is_ip;
@@ -51,11 +53,11 @@ static bool find_reg(const char *s, size_t len, struct reg *out)
 		const char *names[4]; /* by size: 8, 4, 2, 1 */
 		const char *abi;
 	} regs[] = {
-		{ { "rax", "eax", "ax", "al" }, "ax" },  { { "rbx", "ebx", "bx", "bl" }, "bx" },
-		{ { "rcx", "ecx", "cx", "cl" }, "cx" },  { { "rdx", "edx", "dx", "dl" }, "dx" },
-		{ { "rsi", "esi", "si", "sil" }, "si" }, { { "rdi", "edi", "di", "dil" }, "di" },
-		{ { "rbp", "ebp", "bp", "bpl" }, "bp" }, { { "rsp", "esp", "sp", "spl" }, "sp" },
-		{ { "r8", "r8d", "r8w", "r8b" }, "r8" }, { { "r9", "r9d", "r9w", "r9b" }, "r9" },
+		{ { "rax", "eax", "ax", "al" }, "ax" },       { { "rbx", "ebx", "bx", "bl" }, "bx" },
+		{ { "rcx", "ecx", "cx", "cl" }, "cx" },       { { "rdx", "edx", "dx", "dl" }, "dx" },
+		{ { "rsi", "esi", "si", "sil" }, "si" },      { { "rdi", "edi", "di", "dil" }, "di" },
+		{ { "rbp", "ebp", "bp", "bpl" }, "bp" },      { { "rsp", "esp", "sp", "spl" }, "sp" },
+		{ { "r8", "r8d", "r8w", "r8b" }, "r8" },      { { "r9", "r9d", "r9w", "r9b" }, "r9" },
 		{ { "r10", "r10d", "r10w", "r10b" }, "r10" }, { { "r11", "r11d", "r11w", "r11b" }, "r11" },
 		{ { "r12", "r12d", "r12w", "r12b" }, "r12" }, { { "r13", "r13d", "r13w", "r13b" }, "r13" },
 		{ { "r14", "r14d", "r14w", "r14b" }, "r14" }, { { "r15", "r15d", "r15w", "r15b" }, "r15" },
@@ -131,7 +133,7 @@ static bool parse_terms(struct operand *o, bool *has_symbol)
 		}
 		while (o->s < o->end && is_symbol_char(*o->s))
 			o->s++;
-		/* Two symbols, or one to subtract, no compiler writes; what follows the @ in name@tpoff makes it something else than an address. */
+		/* No compiler writes two symbols, or subtracts one; with @ as in name@tpoff it is not an address. */
 		if (o->s == begin || is_negative || *has_symbol || (o->s < o->end && !strchr("+-(", *o->s)))
 			return false;
 		*has_symbol = true;
@@ -140,7 +142,7 @@ static bool parse_terms(struct operand *o, bool *has_symbol)
 			s64 from_ip;
 
 			if (!o->resolver || !o->resolver->symbol(o->resolver, name, &from_ip)) {
-				none(o, arena_printf(o->arena, "the file does not say where %s is (it was stripped of its symbols)", name));
+				none(o, arena_printf(o->arena, "the file has no symbol %s (it may be stripped)", name));
 				return true;
 			}
 			o->arg->disp = (s64)((u64)o->arg->disp + (u64)from_ip);
@@ -178,7 +180,7 @@ static bool parse_parens(struct operand *o, bool has_symbol)
 	if (o->s < o->end && *o->s == '%') {
 		if (!parse_reg(o, &r) || r.shift || r.size < 4)
 			return false;
-		/* A number before (%rip) counts from the next instruction; the nop has none to speak of, and nobody writes that. */
+		/* A number before (%rip) counts from the next instruction; no compiler writes that here. */
 		if (r.is_ip && !has_symbol)
 			return false;
 		if (!r.is_ip)
@@ -215,7 +217,7 @@ static bool parse_place(struct operand *o)
 	struct reg r;
 
 	if (*o->s == '%' && (o->end - o->s) > 3 && o->s[3] == ':') {
-		none(o, "it is in memory of the thread (a segment register), which a probe cannot find");
+		none(o, "it is in thread-local memory (a segment register), which a probe cannot read");
 		return true;
 	}
 	if (*o->s == '%') {
@@ -232,7 +234,7 @@ static bool parse_place(struct operand *o)
 		}
 		if (o->s != o->end)
 			return false;
-		none(o, arena_printf(o->arena, "the register %.*s does not come with the event", (int)(o->end - begin), begin));
+		none(o, arena_printf(o->arena, "the register %.*s is not available to a probe", (int)(o->end - begin), begin));
 		return true;
 	}
 	if (*o->s == '$') {
@@ -287,11 +289,11 @@ static struct usdt_arg parse_arg(struct arena *arena, const char *s, const char 
 		}
 	}
 	if (ok && a.is_float) {
-		none(&o, "it is a floating point number, which probes cannot compute with");
+		none(&o, "it is a floating-point number, which scripts do not support");
 		return a;
 	}
 	if (!ok || o.s >= end || !parse_place(&o))
-		none(&o, "Sonde does not understand where it is");
+		none(&o, "the description of its location is not supported");
 	if (a.kind == USDT_CONST && a.size < 8) {
 		u32 bits = 64 - 8 * a.size;
 
@@ -332,12 +334,12 @@ struct reader {
 	struct arena *arena;
 	const char *path;
 	struct objfile file;
-	u64 file_base;        /* where it begins in its archive */
-	u64 base;             /* address of .stapsdt.base now */
+	u64 file_base; /* where it begins in its archive */
+	u64 base;      /* address of .stapsdt.base now */
 	bool has_base;
 	struct sym_elf *syms; /* opened for the first symbol */
 	bool no_syms;
-	u64 addr;             /* of the probe at hand */
+	u64 addr; /* of the probe at hand */
 };
 
 static bool find_symbol(struct usdt_resolver *r, const char *name, s64 *from_ip)
@@ -399,7 +401,7 @@ static void read_note(struct reader *rd, struct bytes desc, usdt_notes *out)
 	}
 	if (!file_offset(&rd->file, addr[0], &n.file_off))
 		return;
-	/* Without its counter the probe would never fire. */
+	/* Without its semaphore the probe would never fire. */
 	if (addr[2] && !file_offset(&rd->file, addr[2], &n.sem_off))
 		return;
 	n.file_off += rd->file_base;
@@ -425,7 +427,8 @@ static void read_notes(struct reader *rd, usdt_notes *out)
 		struct bytes notes = o->sh[i].sh_type == SHT_NOTE ? objfile_section(o, i) : (struct bytes){};
 
 		for (size_t off = 0; objfile_next_note(notes, o->sh[i].sh_addralign, &off, &n);)
-			if (n.type == NOTE_TYPE && n.name.len == sizeof(NOTE_NAME) && !memcmp(n.name.at, NOTE_NAME, sizeof(NOTE_NAME)))
+			if (n.type == NOTE_TYPE && n.name.len == sizeof(NOTE_NAME) &&
+			    !memcmp(n.name.at, NOTE_NAME, sizeof(NOTE_NAME)))
 				read_note(rd, n.desc, out);
 	}
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -15,17 +16,18 @@ u64 user_share_key(struct compile *c, const struct site *s, const struct body_us
 
 extern const struct provider provider_uprobe, provider_uretprobe;
 
-/* The kernel could take entry and return of its functions. Those of Go return elsewhere. */
+/* The kernel can handle entry and return in one session. Go functions return at other instructions. */
 static bool has_two_sides(const struct compile *c, const struct unit *u)
 {
 	u32 variant = c->sites.at[u->site_first].variant;
 
-	return u->provider == &provider_uprobe ? !(variant & (UP_GO | UP_GO_STACK)) : u->provider == &provider_uretprobe && variant & UP_RETURN;
+	return u->provider == &provider_uprobe ? !(variant & (UP_GO | UP_GO_STACK)) :
+						 u->provider == &provider_uretprobe && variant & UP_RETURN;
 }
 
-static u32 link_type(const struct unit *u)
+static u32 link_type(u32 variant)
 {
-	return u->variant == UP_MULTI ? BPF_TRACE_UPROBE_MULTI : u->variant == UP_SESSION ? BPF_TRACE_UPROBE_SESSION : 0;
+	return variant == UP_MULTI ? BPF_TRACE_UPROBE_MULTI : variant == UP_SESSION ? BPF_TRACE_UPROBE_SESSION : 0;
 }
 
 void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
@@ -41,21 +43,21 @@ void user_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 	}
 }
 
-int user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
+void user_attr(struct compile *c, const struct unit *u, struct prog_attr *attr)
 {
-	(void)c, (void)d;
+	(void)c;
 	attr->type = BPF_PROG_TYPE_KPROBE;
-	attr->attach_type = link_type(u);
-	return 0;
+	attr->attach_type = link_type(u->variant);
 }
 
-/* The kernel replaces an instruction by a breakpoint, and runs the instruction elsewhere. Some it carries out itself, knowing them by their
- * opcode, and it refuses those that it cannot move. Up to 6.18 at least it looks at the opcode of vector instructions (those with a VEX or EVEX
- * prefix) as if there was no such prefix: vpbroadcastb, 7a, is carried out as a conditional jump, which is 7a without the prefix. */
+/* The kernel replaces an instruction by a breakpoint, and executes a copy of the instruction elsewhere. Some it emulates, which
+ * it recognises by their opcode, and it refuses those that it cannot move. Up to 6.18 at least it decodes vector instructions
+ * (with a VEX or EVEX prefix) as if they had no such prefix: vpbroadcastb, 7a, is emulated as a conditional jump, which is 7a
+ * without the prefix. */
 enum user_insn user_insn_look(struct bytes code)
 {
 #if defined(__x86_64__)
-	struct insn insn = insn_decode(code.at, code.len);
+	struct machine_insn insn = insn_decode(code.at, code.len);
 
 	if (insn.has_lock)
 		return USER_INSN_REFUSED;
@@ -96,7 +98,7 @@ enum user_insn user_insn_look(struct bytes code)
 	return USER_INSN_FINE;
 }
 
-static bool is_return(const struct attach_ctx *ctx, const struct unit *u)
+static bool is_return(const struct attach_ctx *ctx, const struct image_prog *u)
 {
 	return unit_site(ctx, u, 0)->variant & UP_RETURN;
 }
@@ -108,7 +110,7 @@ static const char *hint_for(int err)
 	case EINVAL:
 	case ENOEXEC:
 	case KERNEL_ENOTSUPP:
-		return "the kernel cannot put a probe on the instruction at this place";
+		return "the kernel cannot put a probe on the instruction at this address";
 	default:
 		return NULL;
 	}
@@ -121,7 +123,7 @@ static int link_multi(const struct multi *m, u32 lo, u32 hi)
 	u64 *offsets = xzalloc(3 * cnt * sizeof(u64)), *cookies = offsets + cnt, *sems = cookies + cnt;
 	struct bpf_link_create_attr attr = {
 		.prog_fd = m->prog_fd,
-		.attach_type = link_type(m->u),
+		.attach_type = link_type(m->u->variant),
 		.uprobe_multi = {
 			.path = (u64)(uintptr_t)unit_site(m->ctx, m->u, lo)->target,
 			.offsets = (u64)(uintptr_t)offsets,
@@ -147,7 +149,7 @@ static int link_multi(const struct multi *m, u32 lo, u32 hi)
 	return fd;
 }
 
-static int attach_multi(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_multi(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
 	u32 done = 0;
@@ -162,13 +164,14 @@ static int attach_multi(struct attach_ctx *ctx, const struct unit *u, int prog_f
 	return done;
 }
 
-static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach_perf(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	int type = probe_pmu_type("uprobe"), bit = probe_pmu_bit("uprobe", "retprobe"), sem_bit = probe_pmu_bit("uprobe", "ref_ctr_offset");
+	int type = probe_pmu_type("uprobe"), bit = probe_pmu_bit("uprobe", "retprobe"),
+	    sem_bit = probe_pmu_bit("uprobe", "ref_ctr_offset");
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		struct perf_event_attr ev = {
 			.type = type,
 			.config = (is_return(ctx, u) ? 1ull << (bit & 63) : 0) | (s->num ? s->num << (sem_bit & 63) : 0),
@@ -181,8 +184,8 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 			probe_attach_failed(ctx, s, 0, "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)", NULL);
 			continue;
 		}
-		if (s->num >> 32) { /* the rest of config is all there is for it */
-			probe_attach_failed(ctx, s, 0, "its semaphore is too far into the file for this kernel", NULL);
+		if (s->num >> 32) { /* config has only these bits for it */
+			probe_attach_failed(ctx, s, 0, "the file offset of its semaphore is too large for this kernel", NULL);
 			continue;
 		}
 		err = probe_perf_attach(ctx, &ev, ctx->filter_pid ? (s32)ctx->filter_pid : -1, ctx->filter_pid ? -1 : 0, prog_fd,
@@ -195,7 +198,7 @@ static int attach_perf(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 	return done;
 }
 
-int user_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+int user_attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	if (u->variant == UP_MULTI || u->variant == UP_SESSION)
 		return attach_multi(ctx, u, prog_fd);

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Many uprobes on kernels without uprobe_multi (before 6.6): as events of tracefs (events.c).
  *
- * Where a return probe is, its event does not say. Those with `probe` or `func` get a perf event each.
+ * The event of a return probe does not carry its address. Those that use `probe` or `func` get a perf event each.
  */
 #include <stdlib.h>
 
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/events.h"
 #include "probe/user.h"
 
@@ -36,7 +37,8 @@ static int link_event(const struct multi *m, u32 lo, u32 hi)
 	for (u32 i = lo; i < hi; i++) {
 		const struct site *s = unit_site(ctx, m->u, m->order[i]);
 
-		sbuf_printf(&lines, "%c:%s %s:0x%llx", s->variant & UP_RETURN ? 'r' : 'p', name, s->target, (unsigned long long)s->addr);
+		sbuf_printf(&lines, "%c:%s %s:0x%llx", s->variant & UP_RETURN ? 'r' : 'p', name, s->target,
+			    (unsigned long long)s->addr);
 		if (s->num)
 			sbuf_printf(&lines, "(0x%llx)", (unsigned long long)s->num);
 		sbuf_putc(&lines, '\n');
@@ -54,7 +56,7 @@ static int link_event(const struct multi *m, u32 lo, u32 hi)
 	return err ? err : ctx->fds.at[ctx->fds.cnt = fds];
 }
 
-int user_events_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd, const char *(*hint)(int err))
+int user_events_attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd, const char *(*hint)(int err))
 {
 	u32 *order = xzalloc(u->site_cnt * sizeof(*order)), cnt = 0, done = 0;
 	struct multi m = { ctx, u, prog_fd, link_event, "cannot attach to the function", hint, order };
@@ -73,7 +75,7 @@ int user_events_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd
 /* tracefs takes paths without blanks. */
 bool user_events_can(const struct compile *c, const struct unit *u)
 {
-	if (!events_can())
+	if (!target_has(c, KF_TRACE_EVENTS))
 		return false;
 	for (u32 i = 0; i < u->site_cnt; i++) {
 		const char *path = c->sites.at[u->site_first + i].target;

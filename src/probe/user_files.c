@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -26,7 +27,7 @@ static bool other_mounts(u32 pid)
 	return n > 0 && m > 0 && (n != m || memcmp(ours, theirs, n) != 0);
 }
 
-/* What stands before a path of the process to make it one of ours: "" or "/proc/PID/root". In the arena. */
+/* The prefix that makes a path of the process valid for us: "" or "/proc/PID/root". In the arena. */
 static const char *root_of(struct site_sink *sink, u32 pid)
 {
 	return other_mounts(pid) ? arena_printf(sink->arena, "/proc/%u/root", pid) : "";
@@ -93,8 +94,8 @@ void user_files_mapped(struct site_sink *sink, user_files *out)
 	struct dirent *ent;
 	DIR *dir;
 
-	if (sink->filter_pid) {
-		look_at_process(&w, sink->filter_pid);
+	if (sink->target->filter_pid) {
+		look_at_process(&w, sink->target->filter_pid);
 	} else if ((dir = opendir("/proc"))) {
 		while ((ent = readdir(dir)))
 			if (ent->d_name[0] >= '1' && ent->d_name[0] <= '9' && atol(ent->d_name) != getpid())
@@ -110,10 +111,10 @@ void user_files_exe(struct site_sink *sink, user_files *out)
 	struct user_file f;
 	ssize_t n;
 
-	snprintf(exe, sizeof(exe), "/proc/%u/exe", sink->filter_pid);
+	snprintf(exe, sizeof(exe), "/proc/%u/exe", sink->target->filter_pid);
 	n = readlink(exe, path, sizeof(path) - 1);
 	if (n <= 0) {
-		sink->why = arena_printf(sink->arena, "Process %u has no program", sink->filter_pid);
+		sink->why = arena_printf(sink->arena, "The program of process %u cannot be found", sink->target->filter_pid);
 		return;
 	}
 	path[n] = 0;
@@ -127,7 +128,7 @@ void user_files_exe(struct site_sink *sink, user_files *out)
 
 static void add_globbed(struct site_sink *sink, user_files *out, const char *pattern)
 {
-	const char *root = *pattern == '/' ? root_of(sink, sink->filter_pid) : "";
+	const char *root = *pattern == '/' ? root_of(sink, sink->target->filter_pid) : "";
 	const char *full = arena_printf(sink->arena, "%s%s", root, pattern);
 	glob_t g;
 
@@ -154,10 +155,10 @@ void user_files_find(struct site_sink *sink, user_files *out, const char *text, 
 		add_globbed(sink, out, text);
 		return;
 	}
-	root = root_of(sink, sink->filter_pid);
+	root = root_of(sink, sink->target->filter_pid);
 	if (strchr(text, '/')) {
 		add_file(sink, out, root, text);
-	} else if (str_starts(text, "lib") && (found = sym_find_library(text, sink->filter_pid))) {
+	} else if (str_starts(text, "lib") && (found = sym_find_library(text, sink->target->filter_pid))) {
 		add_file(sink, out, root, found);
 		free(found);
 	} else if ((found = sym_find_program(text, root, &hits))) {
@@ -174,7 +175,7 @@ void user_files_find(struct site_sink *sink, user_files *out, const char *text, 
 
 void user_files_failed(struct site_sink *sink, const user_files *files, const struct user_file *f, int err)
 {
-	/* Of many files, those that are no programs are passed over. */
+	/* Of many files, those that are not programs are skipped. */
 	if (files->cnt != 1)
 		return;
 	if (err == -ENOEXEC)
@@ -182,7 +183,7 @@ void user_files_failed(struct site_sink *sink, const user_files *files, const st
 	else if (err == -EILSEQ)
 		sink->why = arena_printf(sink->arena, "%.*s is not a ZIP archive", (int)archive_name_len(f->shown), f->shown);
 	else if (err == -ENOTSUP)
-		sink->why = arena_printf(sink->arena, "%s is compressed, so no program runs it from there", f->shown);
+		sink->why = arena_printf(sink->arena, "%s is compressed, so no process can run it from there", f->shown);
 	else if (err == -ENOENT && archive_name_len(f->shown) && !access(f->whole, F_OK))
 		sink->why = arena_printf(sink->arena, "There is no %s", f->shown);
 	else

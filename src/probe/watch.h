@@ -1,30 +1,36 @@
-/* Watchpoints on arguments: watchpoint:FUNCTION+argN:LENGTH:MODE. Which address is watched turns out while tracing.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Watchpoints on arguments: watchpoint:FUNCTION+argN:LENGTH:MODE. The address to watch becomes known while tracing.
  *
- * Such a site makes a second probe, a uprobe on the function, which no script could write: it sends the argument to user space (fn/watch.c), which sets a
- * watchpoint there. The function must not run on meanwhile, or its first accesses would be missed. So that program stops the process by
- * SIGSTOP, and user space lets it go on; with asyncwatchpoint it does not stop. */
+ * Such a site creates a second probe, a uprobe on the function, which a script could not write itself: it sends the argument to
+ * user space (fn/watch.c), which sets a watchpoint there. The function must not run on in the meantime, or its first accesses
+ * would be missed. So the program stops the process by SIGSTOP, and user space resumes it; with asyncwatchpoint it does not
+ * stop. */
 #pragma once
 
 #include "probe/probe.h"
 
+/* site.variant, beside the bits of HW_BREAKPOINT_*: which address it is turns out while tracing. */
+enum { WATCH_ARG = 1 << 8, WATCH_STOPS = 1 << 9 /* the process stands still until its watchpoint is set */ };
+
 /* As many as x86 has debug registers. Of a processor with more, so many are used. */
 #define WATCH_MAX 4
 
-/* In the data map, for each site: what user space tells the program at the function's entry. An address that is watched is not sent again, and
- * when there is no debug register left nothing is: nobody is stopped in vain. NULL is taken for watched. */
+/* In the data map, for each site: state that user space publishes for the program at the function's entry. A watched address is
+ * not sent again, and nothing is sent when no debug register is free, so that no process is stopped needlessly. NULL counts as
+ * watched. */
 struct watch_known {
 	u64 addrs[WATCH_MAX];
 	u64 is_full;
-	u64 waiting; /* threads whose addresses are on their way: the process goes on when all are served */
+	u64 waiting; /* threads whose addresses are still to be handled: the process is resumed when all are */
 };
 
 /* One of those sites, while tracing. */
 struct watch {
 	u32 site;
-	int prog_fd; /* of the script's body; the object's */
+	int prog_fd;               /* of the script's body; the object's */
 	struct watch_known *known; /* NULL until the first address came */
 	vec(int) fds[WATCH_MAX];
-	bool told_full, told_other; /* that this went wrong */
+	bool told_full, told_other; /* these failures were reported */
 };
 
 /* parts[1] is FUNCTION+argN. func and *n may be NULL; false: it is not of that form. */
@@ -39,20 +45,21 @@ void watch_attach_later(struct attach_ctx *ctx, u32 site, int prog_fd);
 bool watch_stops(const struct site *s);
 /* What its addresses must be a multiple of. */
 u64 watch_align(const struct site *s);
-/* Watches addr for a site, in the process or on all CPUs; at_exec: from the process's next exec on. Descriptors go to ctx->fds. 0 or -errno … */
+/* Watches addr for a site, in the process or on all CPUs; at_exec: from the process's next exec on. Descriptors go to ctx->fds. 0
+ * or -errno … */
 int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_exec);
 /* … and advice for it, or NULL. */
 const char *watch_hint(int err);
 
 /* While tracing. NULL: nothing is attached any more. */
 struct watch *watch_find(struct attach_ctx *ctx, u32 site);
-/* Waits until the process has stopped: a signal stops its threads one after the other. Before that, one may start another, of which nobody could say whether it is
- * watched, and one may come with another address and have its own stop undone with this one. A thread that waits for a device does not stop: it is not
- * waited for very long. */
+/* Waits until the process has stopped: a signal stops its threads one after the other. Until then, a thread may start another one
+ * that may not be watched, and a thread may send another address, whose stop would be undone together with this one. A thread
+ * that waits for a device does not stop, so the wait is short. */
 void watch_wait(struct attach_ctx *ctx);
 /* Sets a watchpoint, unless there is one. 0, or -errno: -ENOSPC if there is no debug register for it. */
 int watch_set(struct attach_ctx *ctx, struct watch *w, u64 addr);
-/* One that waited for this site is served: lets the process go on if it was the last. */
+/* One thread that waited for this site is handled: resumes the process if it was the last. */
 void watch_go_on(struct attach_ctx *ctx, struct watch_known *known);
 /* Frees the debug registers that watch this address for arguments. */
 void watch_unset(struct attach_ctx *ctx, u64 addr);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/watch.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 
 #include "base/glob.h"
 #include "base/io.h"
-#include "fn/fn.h"
+#include "lang/fn.h"
 #include "probe/user.h"
 #include "sym/elf.h"
 
@@ -18,7 +19,7 @@
 
 extern const struct provider provider_watchpoint;
 
-/* What the probe at the function's entry is made from: site.data. */
+/* The data for the probe at the function's entry: site.data. */
 struct entry {
 	const char *exe; /* NULL: the -p process's program */
 	const char *func;
@@ -49,7 +50,8 @@ bool watch_parse_arg(struct diag *d, const struct attach_point *ap)
 {
 	if (!watch_read_arg(d->arena, ap->parts[1], NULL, NULL)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not an argument of a function", ap->parts[1]);
-		diag_hint(d, "write it as FUNCTION+argN, with N counted from 0: %s:main+arg1:8:rw", provider_find(ap->parts[0])->name);
+		diag_hint(d, "write it as FUNCTION+argN, with N counted from 0: %s:main+arg1:8:rw",
+			  provider_find(ap->parts[0])->name);
 		return false;
 	}
 	if (has_wildcard(ap->parts[1])) {
@@ -61,7 +63,8 @@ bool watch_parse_arg(struct diag *d, const struct attach_point *ap)
 }
 
 /* The file has that function, or sink says why not. */
-static bool has_func(struct site_sink *sink, const user_files *files, const struct user_file *file, const struct attach_point *ap, const struct entry *e)
+static bool has_func(struct site_sink *sink, const user_files *files, const struct user_file *file, const struct attach_point *ap,
+		     const struct entry *e)
 {
 	struct sym_elf *elf;
 	const char *near;
@@ -77,7 +80,8 @@ static bool has_func(struct site_sink *sink, const user_files *files, const stru
 		sink->why = arena_printf(sink->arena, "%s has no function %s", file->shown, e->func);
 		near = sym_elf_nearest(elf, e->func);
 		if (near)
-			sink->hint = arena_printf(sink->arena, "did you mean %s:%s+arg%u:%s:%s?", ap->parts[0], near, e->arg, ap->parts[2], ap->parts[3]);
+			sink->hint = arena_printf(sink->arena, "did you mean %s:%s+arg%u:%s:%s?", ap->parts[0], near, e->arg,
+						  ap->parts[2], ap->parts[3]);
 	}
 	sym_elf_free(elf);
 	return ok;
@@ -85,7 +89,7 @@ static bool has_func(struct site_sink *sink, const user_files *files, const stru
 
 void watch_expand_arg(struct site_sink *sink, const struct attach_point *ap, struct diag *d, u64 len, const char *mode, u32 bits)
 {
-	const struct target *t = sink->c->target;
+	const struct target *t = sink->target;
 	struct entry *e = arena_new(sink->arena, struct entry);
 	user_files files = {};
 	struct site *s;
@@ -97,7 +101,7 @@ void watch_expand_arg(struct site_sink *sink, const struct attach_point *ap, str
 		return;
 	}
 	if (!t->filter_pid && !t->child_exe) {
-		diag_error(d, ap->span, E_ATTACH_POINT, "a watchpoint on an argument needs to know the process");
+		diag_error(d, ap->span, E_ATTACH_POINT, "a watchpoint on an argument needs a process");
 		diag_hint(d, "start with -p PID, or with -c COMMAND");
 		return;
 	}
@@ -107,10 +111,11 @@ void watch_expand_arg(struct site_sink *sink, const struct attach_point *ap, str
 	else
 		user_files_exe(sink, &files);
 	if (files.cnt && has_func(sink, &files, &files.at[0], ap, e)) {
-		s = sink->add(sink, arena_printf(sink->arena, "%s:%s+arg%u:%llu:%s", provider_find(ap->parts[0])->name, e->func, e->arg,
-						 (unsigned long long)len, mode));
+		s = sink->add(sink,
+			      arena_printf(sink->arena, "%s:%s+arg%u:%llu:%s", provider_find(ap->parts[0])->name, e->func, e->arg,
+					   (unsigned long long)len, mode));
 		s->num = len;
-		s->variant = bits;
+		s->variant = bits | WATCH_ARG | (s->provider == &provider_watchpoint ? WATCH_STOPS : 0);
 		s->data = e;
 	}
 	vec_free(&files);
@@ -131,7 +136,8 @@ static struct expr *new_expr(struct compile *c, enum expr_kind kind, struct span
 static struct probe *new_entry_probe(struct compile *c, const struct site *s, u32 index)
 {
 	const struct entry *e = s->data;
-	struct expr *call = new_expr(c, E_CALL, s->span), *site = new_expr(c, E_INT, s->span), *arg = new_expr(c, E_CALL, s->span);
+	struct expr *call = new_expr(c, E_CALL, s->span), *site = new_expr(c, E_INT, s->span),
+		    *arg = new_expr(c, E_CALL, s->span);
 	struct probe *p = arena_new(c->arena, struct probe);
 	struct stmt *stmt = arena_new(c->arena, struct stmt);
 	struct attach_point *ap = arena_new(c->arena, struct attach_point);
@@ -182,7 +188,7 @@ void watch_plan(struct compile *c, struct unit *u, const struct body_uses *uses)
 
 bool watch_stops(const struct site *s)
 {
-	return s->provider == &provider_watchpoint;
+	return s->variant & WATCH_STOPS;
 }
 
 void watch_attach_later(struct attach_ctx *ctx, u32 site, int prog_fd)
@@ -246,7 +252,7 @@ int watch_set(struct attach_ctx *ctx, struct watch *w, u64 addr)
 
 	for (u32 i = WATCH_MAX; i-- > 0;) {
 		if (w->known->addrs[i] == addr)
-			return 0; /* several threads came with it at the same time */
+			return 0; /* several threads sent it at the same time */
 		if (!w->known->addrs[i])
 			slot = i;
 	}
@@ -273,7 +279,7 @@ void watch_go_on(struct attach_ctx *ctx, struct watch_known *known)
 		kill((pid_t)ctx->filter_pid, SIGCONT);
 }
 
-/* To where they are closed together: each alone takes its time. */
+/* They are closed together there: each one takes long to close. */
 static void give_back(struct attach_ctx *ctx, struct watch *w, u32 slot)
 {
 	vec_for(fd, &w->fds[slot])
@@ -298,7 +304,7 @@ void watch_unset(struct attach_ctx *ctx, u64 addr)
 	if (ctx->fds.cnt == before)
 		return;
 	probe_undo(ctx, before);
-	/* There is room again, for whoever needs it. */
+	/* A debug register is free again. */
 	vec_for(it, &ctx->watches)
 		if ((*it)->known)
 			__atomic_store_n(&(*it)->known->is_full, 0, __ATOMIC_RELAXED);

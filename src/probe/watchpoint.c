@@ -1,15 +1,16 @@
-/* watchpoint: the processor's debug registers watch a few bytes of memory, and the program runs when these are read, written or executed. There
- * are four of them in a CPU (x86, arm64: mostly), and debuggers use the same.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* watchpoint: the processor's debug registers watch a few bytes of memory, and the program runs when these are read, written or
+ * executed. A CPU has four of them (x86; arm64: mostly), which debuggers use, too.
  *
- * site.addr is the address, site.num the length, site.variant the mode (HW_BREAKPOINT_…); site.data is set where the address is an argument of a function, which
- * turns out while tracing (probe/watch.h). With -p or -c the threads of that process are watched, new ones
- * too; else every CPU, whatever runs there, which is for addresses of the kernel. */
+ * site.addr is the address, site.num the length, site.variant the mode (HW_BREAKPOINT_…); site.data is set where the address is
+ * an argument of a function, which becomes known while tracing (probe/watch.h). With -p or -c the threads of that process are
+ * watched, including new ones; else every CPU, which is for addresses of the kernel. */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "base/glob.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "probe/watch.h"
 
 extern const struct provider provider_watchpoint, provider_asyncwatchpoint;
@@ -63,7 +64,7 @@ static bool check_mode(struct diag *d, const struct attach_point *ap)
 
 	if (!read_mode(ap->parts[3], mode, &bits)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not a mode of watchpoints", *ap->parts[3] ? ap->parts[3] : "\"\"");
-		diag_hint(d, "it is made of r (read), w (written) and x (executed), each at most once");
+		diag_hint(d, "a mode consists of r (read), w (write) and x (execute), each at most once");
 		return false;
 	}
 	if (is_available(mode))
@@ -72,7 +73,7 @@ static bool check_mode(struct diag *d, const struct attach_point *ap)
 		sbuf_printf(&all, "%s%s", i ? i + 1 == ARRAY_CNT(modes) ? " and " : ", " : "", modes[i]);
 	if (all.len) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "this processor cannot watch for %s alone", mode);
-		diag_hint(d, "the modes that it has are %s", sbuf_str(&all));
+		diag_hint(d, "it supports the modes %s", sbuf_str(&all));
 	} else {
 		diag_error(d, ap->span, E_ATTACH_POINT, "watchpoints are not supported on this processor");
 	}
@@ -99,12 +100,15 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 			return false;
 	} else if (!probe_number(ap->parts[1], &addr)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "%s is not an address", *ap->parts[1] ? ap->parts[1] : "\"\"");
-		diag_hint(d, "an address is a number, such as 0x10000000; those of the kernel's variables are in /proc/kallsyms. What an argument points to is "
-			     "FUNCTION+argN");
+		diag_hint(
+			d,
+			"an address is a number, such as 0x10000000; those of the kernel's variables are in /proc/kallsyms. What an argument points to is "
+			"FUNCTION+argN");
 		return false;
 	}
 	if (!probe_number(ap->parts[2], &len) || (len != 1 && len != 2 && len != 4 && len != 8)) {
-		diag_error(d, ap->span, E_ATTACH_POINT, "the length of a watchpoint is 1, 2, 4 or 8 bytes, not %s", *ap->parts[2] ? ap->parts[2] : "\"\"");
+		diag_error(d, ap->span, E_ATTACH_POINT, "the length of a watchpoint is 1, 2, 4 or 8 bytes, not %s",
+			   *ap->parts[2] ? ap->parts[2] : "\"\"");
 		return false;
 	}
 	if (!check_mode(d, ap))
@@ -112,7 +116,8 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 	read_mode(ap->parts[3], mode, &bits);
 	if (bits & HW_BREAKPOINT_X ? len != sizeof(long) : addr % len != 0) {
 		diag_error(d, ap->span, E_ATTACH_POINT,
-			   bits & HW_BREAKPOINT_X ? "the length of a watchpoint for executed code is %llu" : "the address of a watchpoint must be a multiple of its length, %llu",
+			   bits & HW_BREAKPOINT_X ? "the length of a watchpoint for executed code is %llu" :
+						    "the address of a watchpoint must be a multiple of its length, %llu",
 			   bits & HW_BREAKPOINT_X ? (unsigned long long)sizeof(long) : (unsigned long long)len);
 		return false;
 	}
@@ -126,7 +131,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	u64 addr, len;
 	u32 bits;
 
-	/* Every address could be listed: none is. */
+	/* Any address is possible, so none is listed. */
 	if (!sink->c || !probe_number(ap->parts[2], &len) || !read_mode(ap->parts[3], mode, &bits))
 		return 0;
 	if (is_arg(ap)) {
@@ -135,7 +140,9 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	}
 	if (!probe_number(ap->parts[1], &addr))
 		return 0;
-	s = sink->add(sink, arena_printf(sink->arena, "%s:%llu:%llu:%s", provider_find(ap->parts[0])->name, (unsigned long long)addr, (unsigned long long)len, mode));
+	s = sink->add(sink,
+		      arena_printf(sink->arena, "%s:%llu:%llu:%s", provider_find(ap->parts[0])->name, (unsigned long long)addr,
+				   (unsigned long long)len, mode));
 	s->addr = addr;
 	s->num = len;
 	s->variant = bits;
@@ -147,7 +154,10 @@ const char *watch_hint(int err)
 	switch (-err) {
 	case ENOSPC:
 		return "all debug registers of the processor are in use: x86 has four, which other watchpoints and debuggers share";
-	case ENOENT: case EOPNOTSUPP: case ENODEV: case ENOSYS:
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+	case ENOSYS:
 		return "this kernel or machine has no hardware breakpoints";
 	case EINVAL:
 		return "the address may be out of range";
@@ -162,12 +172,12 @@ u64 watch_align(const struct site *s)
 
 int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_exec)
 {
-	const struct site *s = &ctx->c->sites.at[site];
+	const struct site *s = &ctx->image->sites.at[site];
 	struct perf_event_attr ev = {
 		.type = PERF_TYPE_BREAKPOINT,
 		.bp_addr = addr,
 		.bp_len = s->num,
-		.bp_type = s->variant,
+		.bp_type = s->variant & ~(WATCH_ARG | WATCH_STOPS),
 		.sample_period = 1,
 		.disabled = at_exec,
 		.enable_on_exec = at_exec,
@@ -176,18 +186,18 @@ int watch_open(struct attach_ctx *ctx, u32 site, u64 addr, int prog_fd, bool at_
 	return probe_perf_attach_all(ctx, &ev, prog_fd, site);
 }
 
-static int attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	u32 done = 0;
 
 	for (u32 i = 0; i < u->site_cnt; i++) {
-		struct site *s = unit_site(ctx, u, i);
+		const struct site *s = unit_site(ctx, u, i);
 		int err = 0;
 
-		if (s->data)
+		if (s->variant & WATCH_ARG)
 			watch_attach_later(ctx, u->site_first + i, prog_fd);
 		else /* the command of -c is still a copy of ours, with other things at that address */
-			err = watch_open(ctx, u->site_first + i, s->addr, prog_fd, ctx->c->target->child_pid != 0);
+			err = watch_open(ctx, u->site_first + i, s->addr, prog_fd, ctx->has_child);
 		if (err)
 			probe_attach_failed(ctx, s, err, "cannot set the watchpoint", watch_hint(err));
 		else
@@ -200,9 +210,9 @@ const struct provider provider_watchpoint = {
 	.name = "watchpoint",
 	.alias = "w",
 	.spec = "watchpoint:ADDRESS:LENGTH:MODE or watchpoint:FUNCTION+argN:LENGTH:MODE",
-	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c: in that process, all its threads; "
-	       "else on every CPU, for addresses of the kernel. FUNCTION+argN: whenever that function of the process's program is entered, what its argument points to is "
-	       "watched from then on; the process is stopped (SIGSTOP) while that is being set up.",
+	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c, it watches all threads of that "
+	       "process; otherwise every CPU, for kernel addresses. FUNCTION+argN: each call of that function of the process's program adds a watchpoint on what the argument "
+	       "points to; the process is stopped (SIGSTOP) while the watchpoint is set up.",
 	.example = "watchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
 	.ctx_struct = "bpf_perf_event_data",
@@ -218,7 +228,7 @@ const struct provider provider_asyncwatchpoint = {
 	.name = "asyncwatchpoint",
 	.alias = "aw",
 	.spec = "asyncwatchpoint:FUNCTION+argN:LENGTH:MODE or asyncwatchpoint:ADDRESS:LENGTH:MODE",
-	.doc = "The same as watchpoint, but the process is not stopped while a watchpoint on an argument is being set up: the first accesses may be missed.",
+	.doc = "The same as watchpoint, but the process is not stopped while a watchpoint on an argument is set up, so the first accesses may be missed.",
 	.example = "asyncwatchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",
 	.flags = PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_LIST_EXPLICIT,
 	.ctx_struct = "bpf_perf_event_data",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "run/child.h"
 
 #include <errno.h>
@@ -11,7 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TERM_WAIT_MS 200 /* between SIGTERM and SIGKILL */
+#include "run/loop.h"
+
+#define TERM_WAIT_MS 200  /* between SIGTERM and SIGKILL */
+#define KILL_WAIT_MS 2000 /* after SIGKILL */
+#define EXEC_LOOK_MS 100  /* between two looks for a signal */
 
 static bool is_blank(char c)
 {
@@ -124,12 +129,11 @@ static NORETURN void child_main(const char *file, char **argv, int go_fd, int fa
 	_exit(127);
 }
 
-struct child *child_start(const char *cmd, struct sbuf *why)
+/* The words of a command, and the file that it runs. NULL: *why says what is wrong with it. */
+static char **find_command(const char *cmd, char **file, struct sbuf *why)
 {
-	int go[2] = { -1, -1 }, fail[2] = { -1, -1 }, parent = getpid(), pid, err;
-	struct child *c = NULL;
 	const char *reason;
-	char **argv, *file;
+	char **argv;
 	u32 cnt;
 
 	argv = child_split(cmd, &cnt, &reason);
@@ -137,12 +141,32 @@ struct child *child_start(const char *cmd, struct sbuf *why)
 		sbuf_printf(why, "cannot run the command '%s': %s", cmd, reason);
 		return NULL;
 	}
-	file = child_find(argv[0]);
-	if (!file) {
+	*file = child_find(argv[0]);
+	if (!*file) {
 		sbuf_printf(why, "cannot run '%s': %s", argv[0], errno == ENOENT ? "there is no such command" : strerror(errno));
 		free(argv);
 		return NULL;
 	}
+	return argv;
+}
+
+char *child_exe(const char *cmd, struct sbuf *why)
+{
+	char *file = NULL;
+
+	free(find_command(cmd, &file, why));
+	return file;
+}
+
+struct child *child_start(const char *cmd, struct sbuf *why)
+{
+	int go[2] = { -1, -1 }, fail[2] = { -1, -1 }, parent = getpid(), pid, err;
+	struct child *c = NULL;
+	char **argv, *file = NULL;
+
+	argv = find_command(cmd, &file, why);
+	if (!argv)
+		return NULL;
 	if (pipe2(go, O_CLOEXEC) || pipe2(fail, O_CLOEXEC))
 		goto fail;
 	pid = fork();
@@ -185,6 +209,7 @@ fail:
 
 int child_resume(struct child *c, struct sbuf *why)
 {
+	struct pollfd p = { .fd = c->fail_fd, .events = POLLIN };
 	int err = 0;
 	ssize_t n;
 
@@ -195,6 +220,10 @@ int child_resume(struct child *c, struct sbuf *why)
 	} while (n < 0 && errno == EINTR);
 	close(c->go_fd);
 	c->go_fd = -1;
+	/* The file may be where nobody answers: a signal ends the wait. */
+	while (poll(&p, 1, EXEC_LOOK_MS) <= 0)
+		if (signals_caught())
+			return 0;
 	do {
 		n = read(c->fail_fd, &err, sizeof(err));
 	} while (n < 0 && errno == EINTR);
@@ -235,9 +264,10 @@ void child_kill(struct child *c)
 	}
 	kill(c->pid, SIGKILL);
 	do {
-		r = waitpid(c->pid, &c->status, 0);
+		r = c->pid_fd >= 0 ? poll(&p, 1, KILL_WAIT_MS) : 0;
 	} while (r < 0 && errno == EINTR);
-	c->is_reaped = true;
+	child_has_ended(c);
+	c->is_reaped = true; /* one that waits for a device cannot even be killed: it is not waited for */
 }
 
 void child_free(struct child *c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The command of -c. It is forked early, so that its pid is known to the compiler, and waits until the probes are attached:
  * child_start(), child_resume(), child_kill(), child_free(). If the tracer dies in between, the child ends too. */
 #pragma once
@@ -11,7 +12,7 @@ struct child {
 	int go_fd;   /* the child waits for a byte from here */
 	int fail_fd; /* errno of an exec that failed comes from here */
 	bool is_reaped;
-	int status;  /* as waitpid() gives it, once is_reaped */
+	int status; /* as waitpid() gives it, once is_reaped */
 };
 
 /* Splits a command into words as sh does: blanks separate, '…' keeps everything, "…" keeps all but \" \\ \$ \`, and a
@@ -20,6 +21,9 @@ struct child {
 char **child_split(const char *cmd, u32 *cnt, const char **why);
 /* The file that would be run: by PATH if name has no slash. malloc'ed; NULL and errno if there is none. */
 char *child_find(const char *name);
+
+/* The file that a command would run; malloc'ed. NULL and a message in *why if it cannot be run. */
+char *child_exe(const char *cmd, struct sbuf *why);
 
 /* Forks. NULL and a message in *why if the command cannot be run. */
 struct child *child_start(const char *cmd, struct sbuf *why);

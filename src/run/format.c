@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Records to text: fields of a record, and the printf engine over a format that was parsed at compile time. Nothing here
  * allocates once the output buffer has grown to its size. */
-#include "lang/fmt.h"
-#include "out/num.h"
+#include "image/fmt.h"
+#include "base/escape.h"
+#include "base/num.h"
 #include "out/value.h"
 #include "run/session.h"
 
@@ -88,10 +90,15 @@ void session_print_value(struct session *s, const struct rec *rec, const u8 *dat
 {
 	const u8 *bytes;
 
-	if (session_field_whole(s, rec, data, len, i, &bytes))
+	bool escapes = s->out.naming.escapes;
+
+	if (session_field_whole(s, rec, data, len, i, &bytes)) {
+		s->out.naming.escapes &= !rec->fields[i].is_own;
 		s->out.sink->value(&s->out, rec->fields[i].type, bytes);
-	else
+		s->out.naming.escapes = escapes;
+	} else {
 		s->bad_records++;
+	}
 }
 
 /* Pads what was added since `start` to the conversion's width. */
@@ -166,14 +173,21 @@ static void put_int(const struct fmt_piece *p, u64 v, struct sbuf *out)
 			len++;
 		}
 		break;
-	case FMT_X: case FMT_XX:
+	case FMT_X:
+	case FMT_XX:
 		digits = num_hex(buf, v, p->conv == FMT_XX, &len);
 		if (p->hash && v) {
 			prefix = p->conv == FMT_XX ? "0X" : "0x";
 			prefix_len = 2;
 		}
 		break;
-	case FMT_C: case FMT_S: case FMT_P: case FMT_R: case FMT_RX: case FMT_RH: case FMT_GR:
+	case FMT_C:
+	case FMT_S:
+	case FMT_P:
+	case FMT_R:
+	case FMT_RX:
+	case FMT_RH:
+	case FMT_GR:
 		BUG("not a conversion of integers: %d", p->conv);
 	}
 	put_number(p, prefix, prefix_len, digits, len, out);
@@ -191,13 +205,21 @@ static void put_pointer(const struct fmt_piece *p, u64 v, struct sbuf *out)
 static void put_string(const struct naming *n, const struct fmt_piece *p, const struct type *t, const u8 *bytes, u32 cnt,
 		       struct sbuf *out)
 {
+	bool escapes = n->escapes && p->has_prec; /* here, because bytes are cut before they are made visible */
 	size_t start = out->len;
+	struct naming raw;
 
-	value_text_n(n, t, bytes, cnt, out);
+	if (escapes) {
+		raw = *n;
+		raw.escapes = false;
+	}
+	value_text_n(escapes ? &raw : n, t, bytes, cnt, out);
 	if (p->has_prec && out->len - start > p->prec) {
 		out->len = start + p->prec;
 		out->s[out->len] = 0;
 	}
+	if (escapes)
+		escape_from(out, start, type_is_stack(t));
 	if (p->width)
 		pad_from(p, start, out);
 }
@@ -224,21 +246,46 @@ static u64 as_number(const struct type *t, const u8 *bytes, u32 cnt)
 	return v;
 }
 
-/* Flags of the kernel's allocator, in the order in which names are looked for: whole sets before their parts. The bits are the same in all
- * kernels since 6.1 that have no debugging of memory built in. */
+/* Flags of the kernel's allocator, in the order in which names are looked for: whole sets before their parts. The bits are the
+ * same in all kernels since 6.1 that have no debugging of memory built in. */
 static const struct {
 	u32 bits;
 	const char *name;
 } gfp_names[] = {
-	{ 0x1c24ca, "GFP_TRANSHUGE" }, { 0x1c20ca, "GFP_TRANSHUGE_LIGHT" }, { 0x100cca, "GFP_HIGHUSER_MOVABLE" }, { 0x100cc2, "GFP_HIGHUSER" },
-	{ 0x100cc0, "GFP_USER" }, { 0x400cc0, "GFP_KERNEL_ACCOUNT" }, { 0xcc0, "GFP_KERNEL" }, { 0xc40, "GFP_NOFS" },
-	{ 0x820, "GFP_ATOMIC" }, { 0xc00, "GFP_NOIO" }, { 0x800, "GFP_NOWAIT" }, { 0x1, "GFP_DMA" },
-	{ 0x2, "__GFP_HIGHMEM" }, { 0x4, "GFP_DMA32" }, { 0x8, "__GFP_MOVABLE" }, { 0x10, "__GFP_RECLAIMABLE" },
-	{ 0x20, "__GFP_HIGH" }, { 0x40, "__GFP_IO" }, { 0x80, "__GFP_FS" }, { 0x100, "__GFP_ZERO" },
-	{ 0x400, "__GFP_DIRECT_RECLAIM" }, { 0x800, "__GFP_KSWAPD_RECLAIM" }, { 0x1000, "__GFP_WRITE" }, { 0x2000, "__GFP_NOWARN" },
-	{ 0x4000, "__GFP_RETRY_MAYFAIL" }, { 0x8000, "__GFP_NOFAIL" }, { 0x10000, "__GFP_NORETRY" }, { 0x20000, "__GFP_MEMALLOC" },
-	{ 0x40000, "__GFP_COMP" }, { 0x80000, "__GFP_NOMEMALLOC" }, { 0x100000, "__GFP_HARDWALL" }, { 0x200000, "__GFP_THISNODE" },
-	{ 0x400000, "__GFP_ACCOUNT" }, { 0x800000, "__GFP_ZEROTAGS" },
+	{ 0x1c24ca, "GFP_TRANSHUGE" },
+	{ 0x1c20ca, "GFP_TRANSHUGE_LIGHT" },
+	{ 0x100cca, "GFP_HIGHUSER_MOVABLE" },
+	{ 0x100cc2, "GFP_HIGHUSER" },
+	{ 0x100cc0, "GFP_USER" },
+	{ 0x400cc0, "GFP_KERNEL_ACCOUNT" },
+	{ 0xcc0, "GFP_KERNEL" },
+	{ 0xc40, "GFP_NOFS" },
+	{ 0x820, "GFP_ATOMIC" },
+	{ 0xc00, "GFP_NOIO" },
+	{ 0x800, "GFP_NOWAIT" },
+	{ 0x1, "GFP_DMA" },
+	{ 0x2, "__GFP_HIGHMEM" },
+	{ 0x4, "GFP_DMA32" },
+	{ 0x8, "__GFP_MOVABLE" },
+	{ 0x10, "__GFP_RECLAIMABLE" },
+	{ 0x20, "__GFP_HIGH" },
+	{ 0x40, "__GFP_IO" },
+	{ 0x80, "__GFP_FS" },
+	{ 0x100, "__GFP_ZERO" },
+	{ 0x400, "__GFP_DIRECT_RECLAIM" },
+	{ 0x800, "__GFP_KSWAPD_RECLAIM" },
+	{ 0x1000, "__GFP_WRITE" },
+	{ 0x2000, "__GFP_NOWARN" },
+	{ 0x4000, "__GFP_RETRY_MAYFAIL" },
+	{ 0x8000, "__GFP_NOFAIL" },
+	{ 0x10000, "__GFP_NORETRY" },
+	{ 0x20000, "__GFP_MEMALLOC" },
+	{ 0x40000, "__GFP_COMP" },
+	{ 0x80000, "__GFP_NOMEMALLOC" },
+	{ 0x100000, "__GFP_HARDWALL" },
+	{ 0x200000, "__GFP_THISNODE" },
+	{ 0x400000, "__GFP_ACCOUNT" },
+	{ 0x800000, "__GFP_ZEROTAGS" },
 };
 
 static void put_gfp(const struct fmt_piece *p, u64 flags, struct sbuf *out)
@@ -265,11 +312,17 @@ static void put_piece(const struct naming *n, const struct fmt_piece *p, const s
 	size_t start = out->len;
 
 	switch (p->conv) {
-	case FMT_D: case FMT_U: case FMT_O: case FMT_X: case FMT_XX:
+	case FMT_D:
+	case FMT_U:
+	case FMT_O:
+	case FMT_X:
+	case FMT_XX:
 		put_int(p, as_number(t, bytes, cnt), out);
 		return;
 	case FMT_C:
 		sbuf_putc(out, (char)as_number(t, bytes, cnt));
+		if (n->escapes)
+			escape_from(out, start, false);
 		pad_from(p, start, out);
 		return;
 	case FMT_S:
@@ -293,11 +346,16 @@ static void put_piece(const struct naming *n, const struct fmt_piece *p, const s
 	}
 }
 
-void session_format(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out)
+static void format(struct session *s, const struct naming *n, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out)
 {
 	struct field_walk w = walk_begin(rec, data, len);
 	const struct fmt *f = rec->fmt;
+	struct naming own;
 
+	if (n->escapes) {
+		own = *n;
+		own.escapes = false;
+	}
 	for (u32 i = 0; i < f->cnt; i++) {
 		const struct fmt_piece *p = &f->pieces[i];
 		const u8 *bytes;
@@ -306,7 +364,9 @@ void session_format(struct session *s, const struct rec *rec, const u8 *data, u3
 		if (p->is_text) {
 			sbuf_add(out, p->text, p->len);
 		} else if (w.next < rec->field_cnt && walk_next(&w, &bytes, &cnt)) {
-			put_piece(&s->out.naming, p, rec->fields[w.next - 1].type, bytes, cnt, out);
+			const struct rec_field *field = &rec->fields[w.next - 1];
+
+			put_piece(n->escapes && field->is_own ? &own : n, p, field->type, bytes, cnt, out);
 		} else {
 			/* The record is shorter than its layout says. */
 			sbuf_puts(out, "!{");
@@ -315,4 +375,17 @@ void session_format(struct session *s, const struct rec *rec, const u8 *data, u3
 			s->bad_records++;
 		}
 	}
+}
+
+void session_format(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out)
+{
+	format(s, &s->out.naming, rec, data, len, out);
+}
+
+void session_format_raw(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out)
+{
+	struct naming n = s->out.naming;
+
+	n.escapes = false;
+	format(s, &n, rec, data, len, out);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "run/loop.h"
 
 #include <errno.h>
@@ -7,15 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fn/fn.h"
+#include "run/command.h"
+#include "run/losses.h"
 #include "run/symbols.h"
 
 #define LOST_REPORT_NS 1000000000ull /* at most one report of lost events in this time */
 #define FAULT_LOOK_MS 1000
-#define WAKE_GAP_NS 1000000ull       /* wake-ups under load: at most one in this time … */
-#define WAKE_RECORDS 64              /* … or for so many records, whatever is sooner */
-#define INSIST_NS 300000000ull       /* a second signal counts after this time: timeout(1) sends the first one twice */
-
+#define WAKE_GAP_NS 1000000ull /* wake-ups under load: at most one in this time … */
+#define WAKE_RECORDS 64        /* … or for so many records, whatever is sooner */
+#define INSIST_NS 300000000ull /* a further signal counts after this time: timeout(1) sends the first one twice */
 
 u64 clock_ns(int clock)
 {
@@ -27,9 +28,24 @@ u64 clock_ns(int clock)
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 static struct sigaction old_actions[ARRAY_CNT(stop_signals)], old_pipe_action;
-static volatile sig_atomic_t caught;
-static u64 stop_ns; /* when the end began; 0: not yet */
+static volatile sig_atomic_t caught, insisted;
+static u64 stop_ns; /* when the end began, or the last signal that counted since then came; 0: not yet */
 static int wake_fd = -1;
+
+/* Results are given up only by who asks for it: nothing tells him apart from one who does not know that the end has begun. */
+static void on_insist(int sig)
+{
+	static const char text[] = "\nCtrl-C again to leave without the results\n";
+
+	insisted++;
+	if (insisted == 1) {
+		if (isatty(STDERR_FILENO) && write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+			insisted = 1;
+		return;
+	}
+	signal(sig, SIG_DFL);
+	raise(sig); /* takes effect when this handler returns */
+}
 
 static void on_stop(int sig)
 {
@@ -37,14 +53,14 @@ static void on_stop(int sig)
 	u64 now = clock_ns(CLOCK_MONOTONIC), since = __atomic_load_n(&stop_ns, __ATOMIC_RELAXED), one = 1;
 
 	if (since && now - since > INSIST_NS) {
-		signal(sig, SIG_DFL);
-		raise(sig); /* takes effect when this handler returns */
+		__atomic_store_n(&stop_ns, now, __ATOMIC_RELAXED);
+		on_insist(sig);
 	} else if (!caught) {
 		caught = sig;
 		signals_stopping();
-		if (write(wake_fd, &one, sizeof(one)) < 0)
-			errno = err; /* the counter is full: awake anyway */
 	}
+	if (write(wake_fd, &one, sizeof(one)) < 0)
+		errno = err; /* the counter is full: awake anyway */
 	errno = err;
 }
 
@@ -73,15 +89,15 @@ int signals_begin(void)
 {
 	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
 
-	caught = 0;
+	caught = insisted = 0;
 	stop_ns = 0;
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wake_fd < 0)
 		return -errno;
 	for (u32 i = 0; i < ARRAY_CNT(stop_signals); i++) {
 		sigaction(stop_signals[i], &sa, &old_actions[i]);
-		/* nohup wants SIGHUP to stay ignored. A shell ignores SIGINT in background jobs, but `kill -INT` must end us, as it ends
-		 * every tracer: otherwise a script that traces in the background would never see the maps. */
+		/* nohup wants SIGHUP to stay ignored. A shell ignores SIGINT in background jobs, but `kill -INT` must end us, as
+		 * it ends every tracer: otherwise a script that traces in the background would never see the maps. */
 		if (stop_signals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN)
 			sigaction(stop_signals[i], &old_actions[i], NULL);
 	}
@@ -118,6 +134,16 @@ int signals_caught(void)
 	return caught;
 }
 
+bool signals_insist(void)
+{
+	return insisted;
+}
+
+int signals_fd(void)
+{
+	return wake_fd;
+}
+
 void signals_stopping(void)
 {
 	u64 none = 0;
@@ -141,9 +167,10 @@ static void on_record(void *arg, const u8 *data, u32 len)
 		return;
 	}
 	rec = s->image->recs.at[head.id];
-	if ((s->ignoring || s->out.write_err) && !(rec->fn->flags & FN_AWAITED))
+	if ((s->ignoring || s->out.write_err) && !rec->is_awaited)
 		return;
-	rec->fn->event(s, rec, data, len);
+	session_event(s, rec, data, len);
+	losses_shown(s, &rec->span, fn_name(rec->fn));
 }
 
 int session_drain(struct session *s)
@@ -155,6 +182,8 @@ int session_drain(struct session *s)
 		out_flush(&s->out);
 	if (s->out.write_err)
 		s->exiting = true;
+	commands_go_on(s);
+	commands_make_room(s);
 	return cnt;
 }
 
@@ -191,17 +220,17 @@ static int report_lost(struct session *s)
 /* Calls on_tick() if it is time to. Returns the smaller of timeout and the milliseconds to the next time. */
 static int tick(struct loop *l, u64 now, u64 *last, int timeout)
 {
-	int left;
+	int left, tick_ms = l->tick_ms ? l->tick_ms : LOOP_TICK_MS;
 
 	if (!l->on_tick)
 		return timeout;
 	if (!*last)
 		*last = now;
-	if (now - *last >= LOOP_TICK_MS * 1000000ull) {
+	if (now - *last >= (u64)tick_ms * 1000000) {
 		l->on_tick(l->arg);
 		*last = now;
 	}
-	left = LOOP_TICK_MS - (int)((now - *last) / 1000000);
+	left = tick_ms - (int)((now - *last) / 1000000);
 	return timeout < 0 ? left : MIN(timeout, left);
 }
 
@@ -224,14 +253,12 @@ void loop_run(struct loop *l)
 	struct session *s = l->s;
 	int ring_fd = s->obj->ops->poll_fd(s->obj);
 	struct pollfd fds[] = {
-		{ .fd = wake_fd, .events = POLLIN },
-		{ .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
-		{ .fd = l->pid_fd, .events = POLLIN },
-		{ .fd = -1, .events = POLLIN },
+		{ .fd = wake_fd, .events = POLLIN },   { .fd = ring_fd, .events = POLLIN }, /* poll() passes over -1 */
+		{ .fd = l->pid_fd, .events = POLLIN }, { .fd = -1, .events = POLLIN },      { .fd = -1, .events = POLLIN },
 	};
 	/* Faults come without an event that would wake us, and so do full maps. */
 	bool looks_at_maps = !l->is_brief && full_maps_possible(s);
-	int patience = s->image->faults.cnt || looks_at_maps ? FAULT_LOOK_MS : -1;
+	int patience = faults_possible(s) || looks_at_maps ? FAULT_LOOK_MS : -1;
 	u64 start = 0, last_start, last_tick = 0, woken, looked = 0;
 	int usr1_done = 0;
 
@@ -258,6 +285,7 @@ void loop_run(struct loop *l)
 		if (symbols_are_crowded(s->symbols))
 			session_forget_processes(s);
 		fds[3].fd = symbols_fd(s->symbols, &timeout);
+		fds[4].fd = commands_fd(s->commands);
 		if (poll(fds, ARRAY_CNT(fds), timeout) < 0 && errno != EINTR)
 			BUG("poll: %s", strerror(errno));
 		while (l->on_usr1 && usr1_done != usr1_cnt && !caught && !s->exiting) {
@@ -270,6 +298,8 @@ void loop_run(struct loop *l)
 			continue; /* it was a signal's write that we did not see yet */
 		if (fds[3].revents)
 			symbols_update(s->symbols);
+		if (fds[4].revents)
+			commands_go_on(s);
 		if (fds[2].revents)
 			s->exiting = true; /* what it caused is drained at the end */
 		if (fds[1].revents && !s->exiting && !caught)

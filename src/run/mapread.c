@@ -1,19 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "run/mapread.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "out/hist.h"
 #include "out/value.h"
-#include "run/agg.h"
-#include "run/slots.h"
+#include "image/store.h"
 
 #define SIGN_BIT ((u64)1 << 63)
-
-u32 map_snap_value_size(const struct type *val)
-{
-	return type_is_agg(val) ? agg_total_size(val) : val->size;
-}
 
 static int compare_u64(u64 a, u64 b)
 {
@@ -53,16 +47,24 @@ static int compare_buffers(const struct type *t, const u8 *a, const u8 *b)
 	return r ? r : compare_u64(a_cnt, b_cnt);
 }
 
+static int compare_opaque(const struct type *t, const u8 *a, const u8 *b)
+{
+	return t->opaque->order == ORDER_BYTES ? memcmp(a, b, t->size) : compare_u64(value_load(t, a), value_load(t, b));
+}
+
 int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 {
 	int r = 0;
 
 	switch (t->kind) {
-	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
-	case T_USERNAME: case T_CGROUP_PATH:
+	case T_BOOL:
+	case T_INT:
+	case T_ENUM:
+	case T_POINTER:
+	case T_SITE:
 		return compare_u64(number_rank(t, a), number_rank(t, b));
-	case T_USYM:
-		return compare_u64(value_load(&type_u64, a), value_load(&type_u64, b));
+	case T_OPAQUE:
+		return compare_opaque(t, a, b);
 	case T_STRING:
 		return compare_strings(a, b, t->size);
 	case T_BUFFER:
@@ -75,9 +77,14 @@ int map_key_compare(const struct type *t, const u8 *a, const u8 *b)
 		for (u32 i = 0; !r && i < t->member_cnt; i++)
 			r = map_key_compare(t->members[i].type, a + t->members[i].off, b + t->members[i].off);
 		return r;
-	case T_KSTACK: case T_USTACK: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX: case T_AVG:
-	case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES: case T_KIND_CNT:
-	case T_INET: case T_MAC:
+	case T_KSTACK:
+	case T_USTACK:
+	case T_ERROR:
+	case T_NONE:
+	case T_VOID:
+	case T_STRUCT:
+	case T_AGG:
+	case T_KIND_CNT:
 		return memcmp(a, b, t->size);
 	}
 	return 0;
@@ -110,17 +117,22 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 		return;
 	}
 	switch (t->kind) {
-	case T_BOOL: case T_INT: case T_ENUM: case T_POINTER: case T_SITE: case T_KSYM: case T_TIMESTAMP:
-	case T_USERNAME: case T_CGROUP_PATH:
+	case T_BOOL:
+	case T_INT:
+	case T_ENUM:
+	case T_POINTER:
+	case T_SITE:
 		if (is_signed_key(t))
 			prefix_add_number(p, value_load(t, key) ^ (u64)1 << (8 * t->size - 1), t->size);
 		else
 			prefix_add_number(p, value_load(t, key), t->size);
 		return;
-	case T_USYM:
-		prefix_add_number(p, value_load(&type_u64, key), 8);
-		p->len = UINT32_MAX / 2;
-		return;
+	case T_OPAQUE:
+		if (t->opaque->order != ORDER_BYTES)
+			prefix_add_number(p, value_load(t, key), MIN(t->size, 8));
+		if (t->opaque->order == ORDER_NUMBER)
+			return;
+		break;
 	case T_STRING:
 		prefix_add(p, key, strnlen((const char *)key, MIN(t->size, sizeof(p->bytes))), t->size);
 		return;
@@ -132,10 +144,15 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 		for (u32 i = 0; i < t->member_cnt && p->len <= sizeof(p->bytes); i++)
 			prefix_add_key(p, t->members[i].type, key + t->members[i].off);
 		return;
-	case T_BUFFER: case T_ERROR: case T_NONE: case T_VOID: case T_STRUCT: case T_COUNT: case T_SUM: case T_MIN: case T_MAX:
-	case T_AVG: case T_STATS: case T_HIST: case T_LHIST: case T_TSERIES: case T_KIND_CNT:
-	case T_INET: case T_MAC:
-	case T_KSTACK: case T_USTACK:
+	case T_BUFFER:
+	case T_ERROR:
+	case T_NONE:
+	case T_VOID:
+	case T_STRUCT:
+	case T_AGG:
+	case T_KIND_CNT:
+	case T_KSTACK:
+	case T_USTACK:
 		break;
 	}
 	p->len = UINT32_MAX / 2; /* left to map_key_compare() */
@@ -143,25 +160,14 @@ static void prefix_add_key(struct prefix *p, const struct type *t, const u8 *key
 
 static bool sorts_by_value(const struct type *val)
 {
-	return val->kind == T_INT || val->kind == T_ENUM || (type_is_agg(val) && val->kind != T_TSERIES);
+	return val->kind == T_INT || val->kind == T_ENUM || (type_is_agg(val) && val->agg->rank);
 }
 
 static u64 value_rank(const struct type *val, const u8 *data)
 {
-	u64 v = 0;
-
-	if (val->kind == T_HIST || val->kind == T_LHIST) {
-		for (u32 b = 0; b < val->hist.bucket_cnt; b++)
-			v += hist_count(data, b);
-		return v;
-	}
-	if (val->kind == T_AVG || val->kind == T_STATS)
-		v = value_average(val, data);
-	else if (type_is_agg(val))
-		memcpy(&v, data, 8);
-	else
-		v = value_load(val, data);
-	return val->is_signed ? v ^ SIGN_BIT : v;
+	if (type_is_agg(val))
+		return val->agg->rank(val, data);
+	return value_load(val, data) ^ (val->is_signed ? SIGN_BIT : 0);
 }
 
 struct item {
@@ -259,8 +265,8 @@ static struct item make_item(const struct map_snap *s, u32 i, struct order *o)
 	};
 }
 
-/* Fills view.entries in order, with all entries or the `top` largest. Those that are too small for them are never kept, let alone sorted: a few of a million
- * cost no more than a look at each. Values lie stride bytes apart and are summed up already. */
+/* Fills view.entries in order, with all entries or the `top` largest. Those that are too small for them are never kept, let alone
+ * sorted: a few of a million cost no more than a look at each. Values lie stride bytes apart and are summed up already. */
 static void order_entries(struct map_snap *s, u64 top)
 {
 	const struct map_dump *d = &s->dump;
@@ -291,114 +297,6 @@ static void order_entries(struct map_snap *s, u64 top)
 	free(memory);
 }
 
-bool map_scalar_place(struct object *obj, const struct map *m, struct scalar_place *p)
-{
-	const struct data_layout *l = &obj->image->data;
-	u8 *mem = obj->ops->map_mem(obj, MAP_IDX_DATA);
-
-	if (!mem)
-		return false;
-	p->flag = m->flag_off ? mem + m->flag_off : NULL;
-	p->value = mem + m->data_off;
-	p->stride = 0;
-	p->cpu_cnt = 1;
-	if (m->storage == MAP_SCALAR_PERCPU || m->storage == MAP_SITES_PERCPU) {
-		p->value += l->shared_sz;
-		p->stride = l->cpu_sz;
-		p->cpu_cnt = l->cpu_cnt;
-	}
-	return true;
-}
-
-static int read_scalar(struct map_snap *s, struct object *obj, const struct map *m)
-{
-	bool is_agg = type_is_agg(m->val), is_set;
-	struct scalar_place p;
-
-	if (!map_scalar_place(obj, m, &p))
-		return -ENODATA;
-	is_set = p.flag && __atomic_load_n(p.flag, __ATOMIC_ACQUIRE);
-	s->scalar = xzalloc(map_snap_value_size(m->val));
-	if (is_agg) {
-		/* A sum may well be 0, there the byte alone decides; the others tell by themselves, and after zero() by the
-		 * byte. */
-		bool any = agg_sum(m->val, p.value, p.stride, p.cpu_cnt, s->scalar);
-
-		is_set = is_set || (any && !(m->val->kind == T_SUM && p.flag));
-	} else if (m->val->size == 8 && ((uintptr_t)p.value & 7) == 0) {
-		u64 v = __atomic_load_n((u64 *)p.value, __ATOMIC_RELAXED);
-
-		memcpy(s->scalar, &v, 8);
-	} else {
-		memcpy(s->scalar, p.value, m->val->size);
-	}
-	s->one.val = s->scalar;
-	s->view.entries = &s->one;
-	s->view.cnt = is_set;
-	return 0;
-}
-
-/* As a hash map would have them: those that have a value. */
-static int read_sites(struct map_dump *d, struct object *obj, const struct map *m)
-{
-	struct scalar_place p;
-
-	if (!map_scalar_place(obj, m, &p))
-		return -ENODATA;
-	*d = (struct map_dump){ .key_sz = m->key->size, .stride = map_snap_value_size(m->val) };
-	d->keys = xzalloc((size_t)m->max_entries * d->key_sz);
-	d->values = xzalloc((size_t)m->max_entries * d->stride);
-	for (u32 site = 0; site < m->max_entries; site++) {
-		if (!agg_sum(m->val, p.value + (size_t)site * m->val->size, p.stride, p.cpu_cnt, d->values + (size_t)d->cnt * d->stride))
-			continue;
-		memcpy(d->keys + (size_t)d->cnt * d->key_sz, &site, d->key_sz);
-		d->cnt++;
-	}
-	return 0;
-}
-
-/* The other half of a map by stack: keys that lack the frames at their end, which are zero. */
-static int add_short(struct map_dump *d, struct object *obj, const struct map *m)
-{
-	struct map_dump few = {};
-	int err = obj->ops->map_read(obj, m->short_map, &few);
-	u64 cnt = (u64)d->cnt + few.cnt;
-
-	if (err || !few.cnt) {
-		map_dump_release(&few);
-		return err;
-	}
-	d->key_sz = m->key->size;
-	d->stride = few.stride;
-	d->cpu_cnt = few.cpu_cnt;
-	d->value_sz = few.value_sz;
-	d->keys = xrealloc(d->keys, cnt * d->key_sz);
-	d->values = xrealloc(d->values, cnt * d->stride);
-	memcpy(d->values + (size_t)d->cnt * d->stride, few.values, (size_t)few.cnt * few.stride);
-	for (u32 i = 0; i < few.cnt; i++) {
-		u8 *key = d->keys + (size_t)(d->cnt + i) * d->key_sz;
-
-		memcpy(key, few.keys + (size_t)i * few.key_sz, few.key_sz);
-		memset(key + few.key_sz, 0, d->key_sz - few.key_sz);
-	}
-	d->cnt = cnt;
-	map_dump_release(&few);
-	return 0;
-}
-
-static int read_hash(struct map_dump *d, struct object *obj, const struct map *m)
-{
-	int err = obj->ops->map_read(obj, m->image_map, d);
-
-	if (!err && m->short_map)
-		err = add_short(d, obj, m);
-	if (!err && m->slots.cnt)
-		err = slots_read(obj, m, d);
-	if (err)
-		map_dump_release(d);
-	return err;
-}
-
 static void sum_in_place(struct map_dump *d, const struct type *val)
 {
 	for (u32 i = 0; i < d->cnt; i++) {
@@ -408,72 +306,66 @@ static void sum_in_place(struct map_dump *d, const struct type *val)
 	}
 }
 
-static void snap_init(struct map_snap *s, const struct map *m, s64 div)
+static void snap_init(struct map_snap *s, const struct script_map *m, s64 div)
 {
 	*s = (struct map_snap){ .view = { .name = m->name, .key = m->key, .val = m->val, .div = div > 0 ? (u64)div : 0 } };
 }
 
-static bool is_scalar(const struct map *m)
-{
-	return m->storage == MAP_SCALAR || m->storage == MAP_SCALAR_PERCPU;
-}
-
-int map_snap_read(struct map_snap *s, struct object *obj, const struct map *m, s64 top, s64 div)
+int map_snap_read(struct map_snap *s, struct object *obj, const struct script_map *m, s64 top, s64 div)
 {
 	int err;
 
 	snap_init(s, m, div);
-	if (is_scalar(m))
-		return read_scalar(s, obj, m);
-	err = m->storage == MAP_SITES_PERCPU ? read_sites(&s->dump, obj, m) : read_hash(&s->dump, obj, m);
+	err = m->top->store->read(obj, m, m->top, &s->dump);
 	if (err)
 		return err;
-	if (!s->dump.cnt)
-		return 0;
-	if (type_is_agg(m->val) && m->storage != MAP_SITES_PERCPU)
+	if (type_is_agg(m->val) && !s->dump.is_total)
 		sum_in_place(&s->dump, m->val);
-	order_entries(s, top > 0 ? (u64)top : 0);
+	if (!m->key) {
+		s->one.val = s->dump.values;
+		s->view.entries = &s->one;
+		s->view.cnt = s->dump.cnt;
+	} else if (s->dump.cnt) {
+		order_entries(s, top > 0 ? (u64)top : 0);
+	}
 	return 0;
 }
 
-int map_snap_read_key(struct map_snap *s, struct object *obj, const struct map *m, const void *key)
+/* The value of a missing key. */
+static void take_zero(struct map_dump *d, const struct type *val)
 {
-	bool is_percpu = m->storage == MAP_HASH_PERCPU;
-	u32 cpu_cnt = is_percpu && obj->image->compile->target ? obj->image->compile->target->ncpus : 1;
-	u32 cpu_sz = type_is_agg(m->val) ? agg_cpu_size(m->val) : m->val->size;
+	*d = (struct map_dump){ .cnt = 1, .stride = store_total_size(val), .is_total = true };
+	d->values = xzalloc(d->stride);
+}
+
+int map_snap_read_key(struct map_snap *s, struct object *obj, const struct script_map *m, const void *key)
+{
+	const struct store *store = m->top->store;
 	int err;
 
 	snap_init(s, m, 0);
 	s->view.value_only = true;
-	if (is_scalar(m)) {
-		err = read_scalar(s, obj, m);
-		if (!err)
-			s->view.cnt = 1;
+	if (!m->key)
+		err = store->read(obj, m, m->top, &s->dump);
+	else
+		err = store->read_key ? store->read_key(obj, m, m->top, key, &s->dump) : -EOPNOTSUPP;
+	if (err && err != -ENOENT)
 		return err;
-	}
-	if (is_percpu)
-		cpu_sz = ALIGN_UP(cpu_sz, 8);
-	s->scalar = xzalloc((size_t)cpu_cnt * cpu_sz);
-	err = obj->ops->map_lookup(obj, m->image_map, key, s->scalar);
-	if (err && err != -ENOENT) {
-		free(s->scalar);
-		return err;
-	}
 	if (err)
-		memset(s->scalar, 0, (size_t)cpu_cnt * cpu_sz);
-	if (type_is_agg(m->val))
-		agg_sum(m->val, s->scalar, cpu_sz, cpu_cnt, s->scalar);
-	s->one = (struct map_entry){ .key = key, .val = s->scalar };
+		take_zero(&s->dump, m->val);
+	else if (type_is_agg(m->val) && !s->dump.is_total)
+		sum_in_place(&s->dump, m->val);
+	s->one = (struct map_entry){ .key = key, .val = s->dump.values };
 	s->view.entries = &s->one;
 	s->view.cnt = 1;
 	return 0;
 }
 
-void map_snap_default(struct map_snap *s, const struct map *m)
+void map_snap_default(struct map_snap *s, const struct script_map *m)
 {
-	if (!is_scalar(m) || s->view.cnt)
+	if (m->key || s->view.cnt)
 		return;
-	memset(s->scalar, 0, map_snap_value_size(m->val));
+	memset(s->dump.values, 0, s->dump.stride);
 	s->view.cnt = 1;
 }
 
@@ -481,78 +373,29 @@ void map_snap_release(struct map_snap *s)
 {
 	if (s->view.entries != &s->one)
 		free(s->view.entries);
-	free(s->scalar);
 	map_dump_release(&s->dump);
 	*s = (struct map_snap){};
 }
 
-static u64 word_at(const u8 *data, u32 off)
+u64 map_lost(const struct script_map *m, const u8 *data, bool *is_exact)
 {
-	u64 v;
-
-	memcpy(&v, data + off, sizeof(v));
-	return v;
-}
-
-u64 map_lost(const struct map *m, const u8 *data, bool *is_exact)
-{
-	u64 assigned = m->lost_off ? word_at(data, m->lost_off) : 0, spilled = 0;
+	u64 lost = 0;
 
 	*is_exact = true;
-	if (!m->spill_off)
-		return assigned;
-	switch (m->val->kind) {
-	case T_AVG: case T_STATS:
-		spilled = word_at(data, m->spill_off + 8);
-		break;
-	case T_HIST: case T_LHIST:
-		for (u32 i = 0; i < m->val->hist.bucket_cnt; i++)
-			spilled += word_at(data, m->spill_off + 8 * i);
-		break;
-	case T_MIN: case T_MAX:
-		spilled = word_at(data, m->spill_off + 8);
-		*is_exact = !spilled;
-		break;
-	case T_TSERIES:
-		for (u32 i = 0; i < m->val->cnt; i++)
-			spilled += word_at(data, m->spill_off + i * sizeof(struct series_bucket)) != 0;
-		*is_exact = !spilled;
-		break;
-	case T_SUM:
-		spilled = word_at(data, m->spill_off);
-		*is_exact = !spilled;
-		break;
-	case T_COUNT:
-		spilled = word_at(data, m->spill_off);
-		break;
-	case T_BOOL: case T_INT: case T_ENUM:
-		spilled = word_at(data, m->spill_off);
-		*is_exact = !spilled || !m->spills_sums;
-		break;
-	case T_ERROR: case T_NONE: case T_VOID: case T_POINTER: case T_STRING: case T_BUFFER: case T_ARRAY: case T_STRUCT: case T_TUPLE:
-	case T_SITE: case T_KSYM: case T_USYM: case T_TIMESTAMP: case T_KIND_CNT:
-	case T_INET: case T_MAC: case T_USERNAME: case T_CGROUP_PATH:
-	case T_KSTACK: case T_USTACK:
-		break;
+	for (const struct layer *y = m->top; y; y = y->behind) {
+		bool is_layer_exact = true;
+
+		if (y->store->lost)
+			lost += y->store->lost(m, y, data, &is_layer_exact);
+		*is_exact &= is_layer_exact;
 	}
-	return assigned + spilled;
+	return lost;
 }
 
-void zero_shared(u8 *p, u32 size)
+bool map_is_full(struct object *obj, const struct script_map *m)
 {
-	while (size) {
-		u32 n = 1;
-
-		if (((uintptr_t)p & 7) == 0 && size >= 8) {
-			__atomic_exchange_n((u64 *)p, 0, __ATOMIC_SEQ_CST);
-			n = 8;
-		} else if (((uintptr_t)p & 3) == 0 && size >= 4) {
-			__atomic_exchange_n((u32 *)p, 0, __ATOMIC_SEQ_CST);
-			n = 4;
-		} else {
-			__atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST);
-		}
-		p += n;
-		size -= n;
-	}
+	for (const struct layer *y = m->top; y; y = y->behind)
+		if (y->store->is_full && y->store->is_full(obj, m, y))
+			return true;
+	return false;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A run from begin to the printed maps:
  *
  *   output → signals → load → begin → attach → "Attached" → child → events → detach → end → maps → losses
@@ -13,38 +14,38 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/progress.h"
+#include "image/store.h"
+#include "kern/rcu.h"
 #include "kern/sys.h"
-#include "probe/provider.h"
+#include "run/attach.h"
 #include "run/child.h"
+#include "run/command.h"
+#include "run/cost.h"
+#include "run/detach.h"
 #include "run/loop.h"
+#include "run/losses.h"
 #include "run/mapread.h"
-#include "run/stackids.h"
 #include "run/suite.h"
 #include "run/symbols.h"
 #include "run/unwind.h"
 
 #define OUT_BUF_SZ (64 << 10)
-#define PROGRESS_AFTER_NS 1000000000ull
 #define LOOK_AT_MAX 1000 /* descriptors that are asked every few seconds what was missed; with more it would take too long */
-#define MANY_SITES 200 /* attach points that may need more descriptors than the usual limit */
-
-/* Descriptors of one program, and what they and the program tell of hits that never ran it. */
-struct attached {
-	u32 prog, fd_cnt;
-	u64 missed;
-	u64 told; /* of missed and skipped ones together, -v */
-};
+#define MANY_SITES 200   /* attach points that may need more descriptors than the usual limit */
 
 struct run {
 	struct session s;
 	const struct session_opts *opts;
 	struct attach_ctx attach;
-	u64 attach_ns;       /* when attaching began */
-	bool shows_progress;
+	u32 probe_cnt;                 /* that were attached */
+	bool is_left_attached;         /* a signal came before all of them were detached */
 	vec(struct attached) attached; /* in the order of attach.fds */
-	FILE *own_file;  /* -o */
-	u32 diag_seen;   /* messages of the diag that were printed, or are not ours */
-	int pid_fd;      /* -p */
+	FILE *own_file;                /* -o */
+	u32 diag_seen;                 /* messages of the diag that were printed, or are not ours */
+	int pid_fd;                    /* -p */
+	struct cost *cost;             /* --cost, --max-cpu; NULL: nobody asked */
+	u64 tell_ns;                   /* when tell_missed() was called, or 0 */
 };
 
 static char out_buf[OUT_BUF_SZ]; /* a stdio buffer has to live as long as stdout */
@@ -69,14 +70,14 @@ static PRINTF_LIKE(3, 4) void warn_at(struct run *r, const struct span *at, cons
 	va_start(ap, fmt);
 	sbuf_vprintf(&b, fmt, ap);
 	va_end(ap);
-	out_message(&r->s.out, DIAG_WARNING, r->s.c->diag, at, sbuf_str(&b));
+	out_message(&r->s.out, DIAG_WARNING, r->s.diag, at, sbuf_str(&b));
 	sbuf_release(&b);
 }
 
 /* What loading or attaching had to say. */
 static void print_new_messages(struct run *r)
 {
-	const struct diag *d = r->s.c->diag;
+	const struct diag *d = r->s.diag;
 	struct sbuf text = {};
 
 	for (; r->diag_seen < d->msgs.cnt; r->diag_seen++) {
@@ -84,10 +85,12 @@ static void print_new_messages(struct run *r)
 
 		one.msgs.at = &d->msgs.at[r->diag_seen];
 		one.msgs.cnt = 1;
-		diag_print(&one, one.msgs.at->level, r->s.out.colour, &text);
+		diag_print(&one, one.msgs.at->level,
+			   (r->s.out.colour ? DIAG_COLOUR : 0) | (r->s.out.err_is_terminal ? DIAG_ESCAPE : 0), &text);
 	}
 	if (text.len) {
 		out_flush(&r->s.out);
+		progress_hide();
 		fwrite(text.s, 1, text.len, r->s.out.err);
 		fflush(r->s.out.err);
 	}
@@ -102,6 +105,7 @@ static bool open_output(struct run *r)
 
 	out->file = stdout;
 	out->err = stderr;
+	out->err_is_terminal = !o->raw_strings && isatty(fileno(stderr));
 	out->colour = o->colour;
 	out->no_warnings = o->no_warnings;
 	out->sink = sink_find(format);
@@ -121,6 +125,8 @@ static bool open_output(struct run *r)
 		}
 		out->file = r->own_file;
 	}
+	out->is_terminal = !o->raw_strings && isatty(fileno(out->file));
+	out->naming.escapes = out->is_terminal && str_eq(format, "text");
 	/* "line" is a full buffer that is flushed after each batch of events: nobody sees the difference, but one write()
 	 * serves many lines. */
 	r->s.flushes = str_eq(mode, "line");
@@ -155,7 +161,7 @@ static bool open_pid(struct run *r)
 
 static u32 flags_of(const struct run *r, u32 prog)
 {
-	return r->s.image->progs.at[prog].unit->provider->flags;
+	return r->s.image->progs.at[prog].flags;
 }
 
 static bool run_prog(struct run *r, u32 prog)
@@ -164,8 +170,8 @@ static bool run_prog(struct run *r, u32 prog)
 
 	if (!err)
 		return true;
-	if (r->diag_seen == r->s.c->diag->msgs.cnt)
-		fail(r, "cannot run the program of %s: %s", r->s.image->progs.at[prog].unit->provider->name, strerror(-err));
+	if (r->diag_seen == r->s.diag->msgs.cnt)
+		fail(r, "cannot run the %s probe: %s", provider_name(r->s.image->progs.at[prog].provider), strerror(-err));
 	print_new_messages(r);
 	return false;
 }
@@ -230,78 +236,78 @@ static void raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &lim); /* if not: attaching says what is missing */
 }
 
-/* On a terminal, when it takes longer than one likes to wait without a word. */
-static void show_progress(struct run *r, u32 done)
+/* missing_probes = "ignore" says that they are not wanted where they cannot be. */
+static void leave_out(struct run *r, u32 prog, u32 cnt)
 {
-	u64 now = clock_ns(CLOCK_MONOTONIC);
-
-	if (r->opts->quiet || now - r->attach_ns < PROGRESS_AFTER_NS || !isatty(fileno(r->s.out.err)))
-		return;
-	fprintf(r->s.out.err, "\rAttaching: %u of %u", done, r->s.image->progs.cnt);
-	fflush(r->s.out.err);
-	r->shows_progress = true;
+	if (r->s.image->config.missing_probes != MISSING_IGNORE)
+		account_add(&r->s.account, ACCOUNT_LEFT_OUT, &r->s.image->progs.at[prog].span, losses_probe(&r->s, prog),
+			    "the kernel cannot attach them", cnt);
 }
 
-static void hide_progress(struct run *r)
-{
-	if (r->shows_progress)
-		fputs("\r\033[K", r->s.out.err);
-	r->shows_progress = false;
-}
-
-/* Attaches unit i if it is one of those. Adds to *cnt. */
+/* Attaches program i if it is one of those. Adds to *cnt. */
 static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 {
-	const struct unit *u = r->s.image->progs.at[i].unit;
+	const struct image_prog *p = &r->s.image->progs.at[i];
 	struct object *obj = r->s.obj;
 	u32 before;
 	int n, fd;
 
-	if ((u->provider->flags & PROV_SELF) || !(u->provider->flags & PROV_REVERSE) == is_reverse)
+	if ((p->flags & PROV_SELF) || !(p->flags & PROV_REVERSE) == is_reverse)
 		return true;
-	if (u->is_joined) /* it is attached with the other half of its session */
+	if (p->is_joined) /* it is attached with the other half of its session */
 		return true;
 	if (signals_caught())
 		return false;
 	fd = obj->ops->prog_fd ? obj->ops->prog_fd(obj, i) : kern_object_prog_fd(obj, i);
-	if (fd < 0)
-		return true; /* the kernel does not want a program there, and loading said so if it matters */
+	if (fd < 0) { /* the kernel does not want a program there, and loading said so if it matters */
+		leave_out(r, i, p->site_cnt);
+		return true;
+	}
 	before = r->attach.fds.cnt;
-	n = u->provider->attach(&r->attach, u, fd);
+	n = probe_attach(&r->attach, p, fd);
 	vec_push(&r->attached, (struct attached){ i, r->attach.fds.cnt - before });
-	if (r->diag_seen == r->s.c->diag->msgs.cnt)
-		show_progress(r, r->attached.cnt);
-	else
-		hide_progress(r);
-	if (n < 0 && r->diag_seen == r->s.c->diag->msgs.cnt)
-		fail(r, "cannot attach %s: %s", u->name, strerror(-n));
+	if (n < 0 && r->diag_seen == r->s.diag->msgs.cnt)
+		fail(r, "cannot attach %s: %s", p->name, strerror(-n));
 	print_new_messages(r);
-	if (n < 0 || ((u32)n < u->site_cnt && r->s.c->config.missing_probes == MISSING_ERROR))
+	if (n < 0 || ((u32)n < p->site_cnt && r->s.image->config.missing_probes == MISSING_ERROR))
 		return false;
-	for (u32 k = 0; k < u->site_cnt && n > 0; k++)
-		n -= r->s.c->sites.at[u->site_first + k].is_more;
-	*cnt += u->session ? 2 * (u32)n : (u32)n;
+	leave_out(r, i, p->site_cnt - MIN((u32)n, p->site_cnt));
+	for (u32 k = 0; k < p->site_cnt && n > 0; k++)
+		n -= r->s.image->sites.at[p->site_first + k].is_more;
+	*cnt += p->session ? 2 * (u32)n : (u32)n;
 	return true;
 }
 
-static bool attach_all(struct run *r, u32 *cnt)
+static bool attach_programs(struct run *r, u32 *cnt)
 {
 	u32 prog_cnt = r->s.image->progs.cnt;
 
-	r->attach_ns = clock_ns(CLOCK_MONOTONIC);
-	*cnt = 0;
-	if (r->s.c->sites.cnt > MANY_SITES)
-		raise_fd_limit();
 	for (u32 i = prog_cnt; i-- > 0;)
 		if (!attach_one(r, i, true, cnt))
 			return false;
 	for (u32 i = 0; i < prog_cnt; i++)
 		if (!attach_one(r, i, false, cnt))
 			return false;
-	hide_progress(r);
+	return true;
+}
+
+static bool attach_all(struct run *r, u32 *cnt)
+{
+	u32 prog_cnt = r->s.image->progs.cnt;
+	bool ok;
+
+	*cnt = 0;
+	if (r->s.image->sites.cnt > MANY_SITES)
+		raise_fd_limit();
+	progress_begin("Attaching", r->s.image->sites.cnt);
+	ok = attach_programs(r, cnt);
+	progress_end();
+	r->probe_cnt = *cnt;
+	if (!ok)
+		return false;
 	for (u32 i = 0; i < prog_cnt; i++)
 		if (flags_of(r, i) & PROV_SELF)
-			*cnt += r->s.image->progs.at[i].unit->site_cnt;
+			*cnt += r->s.image->progs.at[i].site_cnt;
 	if (!*cnt) {
 		fail(r, "Attachment failed for all probes.");
 		return false;
@@ -317,49 +323,100 @@ static void count_missed(struct run *r)
 	if (!r->attach.fds.cnt)
 		return;
 	vec_for(a, &r->attached) {
-		a->missed = probe_missed(&r->attach, r->s.image->progs.at[a->prog].unit, at, a->fd_cnt);
+		if (!a->is_detached)
+			a->missed = probe_missed(&r->attach, &r->s.image->progs.at[a->prog], at, a->fd_cnt);
 		at += a->fd_cnt;
 	}
 }
 
-/* When the kernel misses the first half of a session it does not run the other either, and counts that as one; older ones (6.12) try the other
- * nevertheless, and count each that fails. */
-static const char *missed_what(const struct unit *u)
-{
-	return u->session ? "this probe and its return" : "this probe";
-}
-
 /* -v: tells while tracing what report_losses() tells at the end, if there is something new. */
-static void tell_missed(void *arg)
+static void tell_missed(struct run *r)
 {
-	struct run *r = arg;
 	struct session *s = &r->s;
 
 	if (r->attach.fds.cnt > LOOK_AT_MAX)
 		return;
 	count_missed(r);
 	vec_for(a, &r->attached) {
-		const struct unit *u = s->image->progs.at[a->prog].unit;
+		const struct image_prog *p = &s->image->progs.at[a->prog];
 		u64 cnt = a->missed + (s->obj->ops->prog_missed ? s->obj->ops->prog_missed(s->obj, a->prog) : 0);
 
 		if (cnt > a->told)
-			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of %s since %s", (unsigned long long)(cnt - a->told),
-				cnt - a->told == 1 ? "" : "s", missed_what(u), a->told ? "the last message" : "the start");
+			warn_at(r, &p->span, "the kernel skipped %llu hit%s of %s since %s", (unsigned long long)(cnt - a->told),
+				cnt - a->told == 1 ? "" : "s", losses_probe(s, a->prog),
+				a->told ? "the last message" : "the start");
 		a->told = cnt;
 	}
 }
 
-static void detach_all(struct run *r)
+/* --max-cpu: the probe that takes most has to go. */
+static void detach_one(struct run *r, u32 which)
 {
+	struct attached *a = &r->attached.at[which];
+	u32 first = 0;
+
+	for (u32 i = 0; i < which; i++)
+		first += r->attached.at[i].fd_cnt;
+	a->missed = probe_missed(&r->attach, &r->s.image->progs.at[a->prog], first, a->fd_cnt);
+	probe_detach_some(&r->attach, first, a->fd_cnt);
+	a->fd_cnt = 0;
+	a->is_detached = true;
+	cost_detached(r->cost, a->prog);
+}
+
+/* Whether a probe is left that is hit by what others do. */
+static bool has_attached(const struct run *r)
+{
+	vec_for(a, &r->attached)
+		if (!a->is_detached && !(flags_of(r, a->prog) & PROV_RARE))
+			return true;
+	return false;
+}
+
+static void on_tick(void *arg)
+{
+	struct run *r = arg;
+	u64 now = clock_ns(CLOCK_MONOTONIC);
+	u32 which;
+
+	if (r->opts->verbose && now - r->tell_ns >= LOOP_TICK_MS * 1000000ull) {
+		tell_missed(r);
+		r->tell_ns = now;
+	}
+	if (!r->cost || !cost_is_too_high(r->cost, r->attached.at, r->attached.cnt, &which))
+		return;
+	detach_one(r, which);
+	if (!has_attached(r)) {
+		warn_at(r, NULL, "tracing ends: --max-cpu has left no probe attached");
+		r->s.exiting = true;
+	}
+}
+
+static void detach(struct run *r)
+{
+	cost_end(r->cost);
 	count_missed(r);
 	while (r->attach.iters.cnt)
 		close(r->attach.iters.at[--r->attach.iters.cnt]);
 	vec_free(&r->attach.iters);
-	probe_detach(&r->attach);
+	if (!detach_all(&r->attach, r->probe_cnt))
+		r->is_left_attached = true;
 }
 
-/* Runs the iterators to their end. Each object that was visited is a byte: where the script prints, one is asked for at a time, so that what it
- * sends always finds room. */
+/* A signal wants the end now: commands that wait are not run any more, nor are those that events still ask for. Otherwise they
+ * are part of what was asked for before the end. */
+static void end_commands(struct run *r)
+{
+	if (!signals_caught()) {
+		commands_finish(&r->s);
+		return;
+	}
+	commands_give_up(&r->s);
+	commands_refuse(&r->s, true);
+}
+
+/* Runs the iterators to their end. Each object that was visited is a byte: where the script prints, one is asked for at a time,
+ * so that what it sends always finds room. */
 static bool read_iters(struct run *r)
 {
 	size_t want = r->s.image->recs.cnt ? 1 : 4096;
@@ -393,13 +450,14 @@ static bool start_unwinding(struct run *r)
 	if (!u)
 		return true;
 	if (!r->s.symbols || !symbols_tell(r->s.symbols, u))
-		warn_at(r, NULL, "the kernel does not tell what programs map: dw_ustack knows only what was mapped when tracing began");
+		warn_at(r, NULL,
+			"the kernel does not report new memory mappings: dw_ustack unwinds only the code that was mapped when tracing started");
 	for (u32 i = 0; i < o->unwind_pid_cnt + 1; i++) {
 		u32 pid = i ? o->unwind_pids[i - 1] : o->pid;
 		int err = pid ? unwind_add(u, pid) : 0;
 
 		if (err) {
-			fail(r, "cannot read what process %u has mapped: %s", pid, strerror(-err));
+			fail(r, "cannot read the memory mappings of process %u: %s", pid, strerror(-err));
 			return false;
 		}
 	}
@@ -408,11 +466,15 @@ static bool start_unwinding(struct run *r)
 		unwind_expect(u, (u32)o->child->pid);
 	}
 	/* What is probed will be on stacks, whoever runs it. */
-	vec_for(site, &r->s.c->sites) {
-		if (!(site->provider->flags & PROV_USER_FILE) || !site->target || (last && str_eq(last, site->target)))
-			continue;
-		last = site->target;
-		unwind_prepare(u, last);
+	vec_for(p, &r->s.image->progs) {
+		for (u32 i = 0; p->flags & PROV_USER_FILE && i < p->site_cnt; i++) {
+			const char *file = r->s.image->sites.at[p->site_first + i].target;
+
+			if (!file || (last && str_eq(last, file)))
+				continue;
+			last = file;
+			unwind_prepare(u, file);
+		}
 	}
 	return true;
 }
@@ -426,8 +488,11 @@ static bool trace(struct run *r)
 	u32 cnt;
 
 	loop.arg = r;
-	if (r->opts->verbose)
-		loop.on_tick = tell_missed;
+	r->tell_ns = clock_ns(CLOCK_MONOTONIC);
+	if (r->opts->verbose || r->opts->max_cpu_ppm) {
+		loop.on_tick = on_tick;
+		loop.tick_ms = r->opts->max_cpu_ppm ? COST_CHECK_MS : 0;
+	}
 	/* From here on, so that a signal that comes while we attach is not the end. */
 	if (has_trigger(r)) {
 		signals_take_usr1();
@@ -437,6 +502,7 @@ static bool trace(struct run *r)
 		return false;
 	if (!start_unwinding(r) || !attach_all(r, &cnt))
 		return false;
+	cost_begin(r->cost);
 	if (r->opts->dry_run)
 		return true;
 	if (!r->opts->quiet) {
@@ -444,8 +510,7 @@ static bool trace(struct run *r)
 		if (r->s.flushes)
 			out_flush(&r->s.out);
 	}
-	if (r->s.obj->stack_ids)
-		stack_ids_start(r->s.obj->stack_ids);
+	stores_start(r->s.obj);
 	if (child && child_resume(child, &why)) {
 		fail(r, "%s", sbuf_str(&why));
 		sbuf_release(&why);
@@ -460,9 +525,11 @@ static bool trace(struct run *r)
 	loop.is_brief = !has_others(r) && (loop.pid_fd < 0 || (has_iter(r) && !child));
 	loop_run(&loop);
 	signals_stopping();
-	stack_ids_stop(r->s.obj->stack_ids);
-	detach_all(r);
+	end_commands(r); /* while everything is attached: commands are part of what is traced */
+	stores_stop(r->s.obj);
+	detach(r);
 	session_drain(&r->s);
+	end_commands(r);
 	return true;
 }
 
@@ -480,6 +547,7 @@ static bool trace_in_vm(struct run *r)
 			return false;
 		session_drain(&r->s);
 	}
+	end_commands(r);
 	return true;
 }
 
@@ -491,70 +559,21 @@ static bool run_suite(struct run *r)
 	if (!run_self(r, false))
 		return false;
 	session_drain(&r->s);
+	commands_finish(&r->s);
 	ok = suite_run(&r->s);
-	return run_self(r, true) && ok;
+	ok = run_self(r, true) && ok;
+	commands_finish(&r->s);
+	return ok;
 }
 
 static void report_losses(struct run *r)
 {
 	struct session *s = &r->s;
-	const u8 *data = (const u8 *)s->head;
 
 	faults_tell(s, true);
-
-	if (s->bad_records)
-		warn_at(r, NULL, "%llu events were not what was expected and are not shown; this is a bug in sonde",
-			(unsigned long long)s->bad_records);
-	for (u32 i = 0; s->obj->ops->prog_missed && i < s->image->progs.cnt; i++) {
-		const struct unit *u = s->image->progs.at[i].unit;
-		u64 missed = s->obj->ops->prog_missed(s->obj, i);
-
-		if (missed)
-			warn_at(r, &u->probe->span, "the kernel skipped %llu hit%s of %s: a program was running on that CPU already",
-				(unsigned long long)missed, missed == 1 ? "" : "s", missed_what(u));
-	}
-	vec_for(a, &r->attached) {
-		const struct unit *u = s->image->progs.at[a->prog].unit;
-		bool has_return = u->provider->flags & PROV_RETVAL || u->session;
-
-		if (a->missed)
-			warn_at(r, &u->probe->span, "the kernel missed %llu hit%s of %s: %s", (unsigned long long)a->missed, a->missed == 1 ? "" : "s", missed_what(u),
-				has_return ? "more calls were under way than it can follow, or probes were nested" : "probes were nested");
-	}
-	if (symbols_lost(s->symbols))
-		warn_at(r, NULL, "%llu notices of what programs map were lost: names of addresses may be missing",
-			(unsigned long long)symbols_lost(s->symbols));
-	if (!s->head)
-		return;
-	full_maps_look(s);
-	for (u32 i = 0; i < s->c->maps.cnt; i++) {
-		const struct map *m = s->c->maps.at[i];
-		bool is_exact;
-		u64 lost = map_lost(m, data, &is_exact);
-		const char *cnt = is_exact ? arena_printf(s->c->arena, "%llu update%s", (unsigned long long)lost, lost == 1 ? " was" : "s were") : "updates were";
-
-		if (lost && s->lossy[i].is_full)
-			warn_at(r, &m->first_use, "map %s was full: %s lost; raise max_map_keys (it has room for %u keys)", m->name, cnt, m->max_entries);
-		else if (lost)
-			warn_at(r, &m->first_use, "map %s got new keys faster than the kernel had memory for them: %s lost", m->name, cnt);
-	}
-	if (s->head->failed_reads && !s->c->warns_more && !s->out.no_warnings)
-		warn_at(r, NULL, "%llu read%s of memory failed: the value%s taken as zero, or as empty; -k shows where", (unsigned long long)s->head->failed_reads,
-			s->head->failed_reads == 1 ? "" : "s", s->head->failed_reads == 1 ? " was" : "s were");
-	if (s->head->scratch_busy)
-		warn_at(r, NULL, "%llu events were not handled: too many programs were interrupting each other on one CPU",
-			(unsigned long long)s->head->scratch_busy);
-	if (s->head->guarded)
-		warn_at(r, NULL, "%llu hit%s left out: a program was running on that CPU, and a probe is on what programs use themselves",
-			(unsigned long long)s->head->guarded, s->head->guarded == 1 ? " was" : "s were");
-	if (s->head->failed_stacks)
-		warn_at(r, NULL, "%llu stack%s could not be taken and count%s as empty", (unsigned long long)s->head->failed_stacks,
-			s->head->failed_stacks == 1 ? "" : "s", s->head->failed_stacks == 1 ? "s" : "");
-	if (s->head->lost_ctrl)
-		warn_at(r, NULL, "%llu calls of exit, print, clear or zero were lost: the buffer was full; raise perf_rb_pages",
-			(unsigned long long)s->head->lost_ctrl);
-	if (s->head->lost_events)
-		warn_at(r, NULL, "Total lost event count: %llu", (unsigned long long)s->head->lost_events);
+	losses_collect(s, r->attached.at, r->attached.cnt);
+	account_show(&s->account, &s->out, s->diag);
+	cost_show(r->cost);
 }
 
 /* After tracing: end, maps, losses. */
@@ -564,12 +583,19 @@ static bool finish(struct run *r)
 	bool ok;
 
 	s->ignoring = false;
+	if (s->commands)
+		commands_refuse(s, false);
 	if (s->head)
 		full_maps_look(s); /* `end` may clear them */
+	if (r->is_left_attached)
+		warn_at(r, NULL, "not all of the %u probes are detached yet: the results are those of this moment", r->probe_cnt);
 	ok = run_self(r, true);
+	commands_finish(s);
+	progress_begin("Reading maps and symbols", 0);
 	if (!s->out.write_err)
 		session_print_maps(s);
 	out_flush(&s->out);
+	progress_end();
 	report_losses(r);
 	return ok;
 }
@@ -592,64 +618,99 @@ static bool close_output(struct run *r)
 	return false;
 }
 
-static int run(struct compile *c, struct object *obj, const struct session_opts *opts)
+static const char *name_site(const void *sites, u64 id, enum site_show show)
+{
+	const struct image *img = sites;
+
+	return id <= img->sites.cnt ? site_text(&img->sites.at[id - 1], show) : NULL;
+}
+
+void session_naming(const struct image *img, struct naming *n)
+{
+	n->site = name_site;
+	n->sites = img;
+	n->trunc_trailer = img->config.str_trunc_trailer;
+}
+
+static int run(const struct image *img, struct diag *d, struct object *obj, const struct session_opts *opts)
 {
 	struct run r = {
-		.s = { .c = c, .image = c->image, .out.naming = opts->naming, .is_verbose = opts->verbose,
-		       .is_quiet = opts->quiet, .is_dry_run = opts->dry_run },
+		.s = { .image = img,
+		       .diag = d,
+		       .out.naming = opts->naming,
+		       .is_verbose = opts->verbose,
+		       .is_quiet = opts->quiet,
+		       .is_dry_run = opts->dry_run },
 		.opts = opts,
-		.attach = { .c = c, .diag = c->diag, .verbose = opts->verbose },
-		.diag_seen = c->diag->msgs.cnt,
+		.attach = { .image = img,
+			    .diag = d,
+			    .has_child = opts->child,
+			    .may_hasten = opts->may_hasten,
+			    .verbose = opts->verbose },
+		.diag_seen = d->msgs.cnt,
 		.pid_fd = -1,
 	};
 	struct object *own = NULL;
 	bool ok = false;
+	char *why = NULL;
+	int status;
 
-	r.s.out.naming.compile = c;
+	r.s.out.naming.shown = &r.s.shown;
+	session_naming(img, &r.s.out.naming);
 	r.s.attach = opts->use_vm ? NULL : &r.attach;
 	r.attach.filter_pid = opts->pid ? opts->pid : opts->child ? (u32)opts->child->pid : 0;
 	if (!open_output(&r) || !open_pid(&r) || signals_begin())
 		goto out;
 	if (!obj) {
-		own = opts->use_vm ? vm_object_load(c->image, c->diag) : kern_object_load(c->image, c->diag, opts->verbose);
+		if (!opts->use_vm)
+			rcu_recover();
+		progress_begin("Loading", 0);
+		own = opts->use_vm ? vm_object_load(img, d) : kern_object_load(img, d, opts->verbose);
+		progress_end();
 		print_new_messages(&r);
 		obj = own;
 	}
 	if (!obj)
 		goto out;
 	r.s.obj = obj;
-	if (c->image->has_user_addrs && !opts->naming.uframe) {
-		r.s.symbols = symbols_new(!opts->use_vm, &c->config);
+	if (img->has_user_addrs && !opts->naming.uframe) {
+		r.s.symbols = symbols_new(!opts->use_vm, &img->config);
 		symbols_naming(r.s.symbols, &r.s.out.naming);
 	}
+	r.cost = cost_new(&r.s, opts->cost, opts->max_cpu_ppm, &why);
+	if (why) {
+		fail(&r, "%s", why);
+		goto out;
+	}
 	r.s.head = obj->ops->map_mem(obj, MAP_IDX_DATA);
-	obj->stack_ids = stack_ids_new(obj, c);
+	stores_open(obj);
 	set_clocks(&r.s);
-	if (c->mode != RUN_TRACE)
+	if (img->mode != RUN_TRACE)
 		ok = opts->dry_run || run_suite(&r);
 	else
 		ok = opts->use_vm ? trace_in_vm(&r) : trace(&r);
 	signals_stopping();
-	detach_all(&r);
+	detach(&r);
 	if (!ok) {
 		r.s.ignoring = true;
 		session_drain(&r.s); /* nobody is left waiting for us: FN_AWAITED */
 	}
 	if (opts->child)
 		child_kill(opts->child);
-	if (c->mode != RUN_TRACE)
+	if (img->mode != RUN_TRACE)
 		report_losses(&r);
 	else if (ok && !opts->dry_run)
 		ok = finish(&r);
 out:
+	commands_free(&r.s);
 	if (opts->child)
 		child_kill(opts->child);
 	if (!close_output(&r))
 		ok = false;
-	if (obj) {
-		stack_ids_free(obj->stack_ids);
-		obj->stack_ids = NULL;
-	}
+	if (obj)
+		stores_close(obj);
+	cost_free(r.cost);
+	free(why);
 	if (own)
 		own->ops->free(own);
 	signals_end();
@@ -663,15 +724,17 @@ out:
 	sbuf_release(&r.s.text);
 	sbuf_release(&r.s.whole);
 	sbuf_release(&r.s.out.buf);
-	return ok ? r.s.exit_code & 0xff : 1;
+	status = !ok ? 1 : opts->strict && !account_is_empty(&r.s.account) ? EXIT_LOSSES : r.s.exit_code & 0xff;
+	account_release(&r.s.account);
+	return status;
 }
 
-int session_run(struct compile *c, const struct session_opts *opts)
+int session_run(const struct image *img, struct diag *d, const struct session_opts *opts)
 {
-	return run(c, NULL, opts);
+	return run(img, d, NULL, opts);
 }
 
-int session_run_object(struct compile *c, struct object *obj, const struct session_opts *opts)
+int session_run_object(struct object *obj, struct diag *d, const struct session_opts *opts)
 {
-	return run(c, obj, opts);
+	return run(obj->image, d, obj, opts);
 }

@@ -1,18 +1,19 @@
-/* A test passes if its program returns 0, exit() was not called with another number, and no error was reported: by errorf() and assert(), or
- * because something went wrong inside of the program. What it prints is kept, and shown only if it failed.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A test passes if its program returns 0, exit() was not called with another number, and no error was reported: by errorf() and
+ * assert(), or because something went wrong inside of the program. What it prints is kept, and shown only if it failed.
  *
  * A benchmark is run more and more often, until all runs together took long enough to be worth dividing. */
 #include "run/suite.h"
 
 #include <stdlib.h>
 
-#include "probe/provider.h"
+#include "run/command.h"
 #include "run/loop.h"
 
-#define BENCH_ENOUGH_NS 1000000ull  /* runs together … */
-#define BENCH_TIME_NS 500000000ull  /* … or so much by the clock on the wall, with what is around each run */
+#define BENCH_ENOUGH_NS 1000000ull /* runs together … */
+#define BENCH_TIME_NS 500000000ull /* … or so much by the clock on the wall, with what is around each run */
 #define BENCH_TIMES_MAX (1u << 24)
-#define BENCH_SETTLE 10             /* runs before the first one that counts */
+#define BENCH_SETTLE 10 /* runs before the first one that counts */
 
 /* Output of one run goes to memory, as text. */
 struct capture {
@@ -52,6 +53,7 @@ static int run_once(struct session *s, u32 prog, u32 *result)
 	int err = s->obj->ops->prog_run(s->obj, prog, result);
 
 	session_drain(s);
+	commands_finish(s);
 	return err;
 }
 
@@ -67,7 +69,7 @@ static void run_test(struct session *s, u32 prog, struct suite_result *r)
 	err = run_once(s, prog, &result);
 	r->ns = clock_ns(CLOCK_MONOTONIC) - begin;
 	if (err)
-		fprintf(s->out.file, "ERROR: the program could not be run: %s\n", strerror(-err));
+		fprintf(s->out.file, "ERROR: the test could not be run: %s\n", strerror(-err));
 	else if (result)
 		fprintf(s->out.file, "returned %d\n", (int)result);
 	r->state = capture_end(s, &c) && !err && !result ? SUITE_PASSED : SUITE_FAILED;
@@ -89,13 +91,13 @@ static void run_bench(struct session *s, u32 prog, struct suite_result *r)
 		r->times = times;
 		err = s->obj->ops->prog_time(s->obj, prog, times, &ns);
 		session_drain(s);
-		if (ns >= BENCH_ENOUGH_NS || times >= BENCH_TIMES_MAX || clock_ns(CLOCK_MONOTONIC) - begin > BENCH_TIME_NS || s->out.error_cnt ||
-		    signals_caught())
+		if (ns >= BENCH_ENOUGH_NS || times >= BENCH_TIMES_MAX || clock_ns(CLOCK_MONOTONIC) - begin > BENCH_TIME_NS ||
+		    s->out.error_cnt || signals_caught())
 			break;
 	}
 	r->ns = r->times ? (ns + r->times / 2) / r->times : 0;
 	if (err)
-		fprintf(s->out.file, "ERROR: the program could not be measured: %s\n", strerror(-err));
+		fprintf(s->out.file, "ERROR: the benchmark could not be run: %s\n", strerror(-err));
 	r->state = !capture_end(s, &c) || err ? SUITE_FAILED : result ? SUITE_SKIPPED : SUITE_PASSED;
 	r->output = c.text;
 	r->output_len = c.len;
@@ -103,18 +105,18 @@ static void run_bench(struct session *s, u32 prog, struct suite_result *r)
 
 bool suite_run(struct session *s)
 {
-	struct suite suite = { .is_bench = s->c->mode == RUN_BENCHES };
+	struct suite suite = { .is_bench = s->image->mode == RUN_BENCHES };
 	u32 *progs = xzalloc(s->image->progs.cnt * sizeof(*progs));
 	bool ok = true;
 
 	suite.results = xzalloc(s->image->progs.cnt * sizeof(*suite.results));
 	for (u32 i = 0; i < s->image->progs.cnt; i++) {
-		const struct unit *u = s->image->progs.at[i].unit;
+		const struct image_prog *p = &s->image->progs.at[i];
 
-		if (!(u->provider->flags & (PROV_TEST | PROV_BENCH)))
+		if (!(p->flags & (PROV_TEST | PROV_BENCH)))
 			continue; /* begin, end */
 		progs[suite.cnt] = i;
-		suite.results[suite.cnt++].name = strchr(s->c->sites.at[u->site_first].name, ':') + 1;
+		suite.results[suite.cnt++].name = strchr(s->image->sites.at[p->site_first].name, ':') + 1;
 	}
 	s->out.sink->suite(&s->out, &suite, SUITE_BEGIN);
 	for (; suite.at < suite.cnt && !signals_caught(); suite.at++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* --test and --bench: runs the script's own tests or benchmarks, one after the other. */
 #pragma once
 

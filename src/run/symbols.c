@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "run/symbols.h"
 
 #include <dirent.h>
@@ -11,7 +12,7 @@
 #include "sym/dwarf.h"
 #include "sym/user.h"
 
-#define REST_NS 2000000ull /* between two looks at the kernel's notices */
+#define REST_NS 2000000ull  /* between two looks at the kernel's notices */
 #define SLICE_NS 2000000ull /* how long the reading of /proc keeps events waiting */
 #define CROWD 16384         /* processes that are known, half a kilobyte each, before those that have ended are forgotten */
 
@@ -20,7 +21,7 @@ struct symbols {
 	bool demangle;
 	DIR *proc; /* being read: processes that lived at the start */
 	u64 updated_ns;
-	u32 crowd; /* how many processes are too many */
+	u32 crowd;              /* how many processes are too many */
 	struct unwind *unwind;  /* is told, too; NULL: nobody */
 	struct taskmaps *watch; /* NULL: not possible; processes are looked at when an address is to be named */
 };
@@ -56,9 +57,16 @@ static void on_mmap(void *arg, const struct task_mmap *m, u64 ns)
 
 	if (s->unwind)
 		unwind_mapped(s->unwind, m->pid);
-	usyms_add(s->user,
-		  m->pid, &(struct proc_map){ .start = m->start, .end = m->start + m->len, .off = m->off, .ino = m->ino, .dev = m->dev, .is_exec = true,
-				      .path = is_anon ? "" : m->path, .path_len = is_anon ? 0 : strlen(m->path) }, ns);
+	usyms_add(s->user, m->pid,
+		  &(struct proc_map){ .start = m->start,
+				      .end = m->start + m->len,
+				      .off = m->off,
+				      .ino = m->ino,
+				      .dev = m->dev,
+				      .is_exec = true,
+				      .path = is_anon ? "" : m->path,
+				      .path_len = is_anon ? 0 : strlen(m->path) },
+		  ns);
 }
 
 static void on_fork(void *arg, u32 pid, u32 parent, u64 ns)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "run/unwind.h"
 
 #include <errno.h>
@@ -8,14 +9,14 @@
 #include <unistd.h>
 
 #include "base/smap.h"
-#include "bpf/unwind.h"
+#include "image/unwind.h"
 #include "sym/cfi.h"
 #include "sym/ldcache.h"
 #include "sym/proc.h"
 
-#define TRIES 200          /* to get memory for an element … */
-#define TRY_NS 50000       /* … with this between them */
-#define NEEDED_MAX 64      /* libraries whose tables are made beforehand */
+#define TRIES 200     /* to get memory for an element … */
+#define TRY_NS 50000  /* … with this between them */
+#define NEEDED_MAX 64 /* libraries whose tables are made beforehand */
 
 struct proc {
 	u32 pid;
@@ -26,14 +27,14 @@ struct proc {
 struct unwind {
 	struct session *s;
 	struct arena arena;
-	struct smap by_id; /* "DEVICE INODE PATH" → index + 1 into files */
+	struct smap by_id;             /* "DEVICE INODE PATH" → index + 1 into files */
 	vec(struct unwind_file) files; /* those without tables have no .eh_frame, or cannot be read */
 	vec(struct proc) procs;
 	u32 pid;                         /* that is being read … */
 	vec(struct unwind_mapping) maps; /* … and what was found */
-	u32 chunk_cnt;  /* next number; 0 is none */
-	u8 *chunk;      /* of rows, being filled */
-	u32 row_cnt;    /* in it */
+	u32 chunk_cnt;                   /* next number; 0 is none */
+	u8 *chunk;                       /* of rows, being filled */
+	u32 row_cnt;                     /* in it */
 	u64 total_rows;
 	bool is_full, told_full, told_many;
 };
@@ -85,8 +86,8 @@ static void end_rows(struct unwind *u)
 
 static u64 pack(const struct cfi_row *r, u32 low)
 {
-	return (u64)low << UNWIND_PC | (u64)r->cfa << UNWIND_CFA | (u64)r->bp << UNWIND_BP | (u64)(u16)r->bp_off << UNWIND_BP_OFF |
-	       (u64)(u32)r->cfa_off << UNWIND_CFA_OFF;
+	return (u64)low << UNWIND_PC | (u64)r->cfa << UNWIND_CFA | (u64)r->bp << UNWIND_BP |
+		(u64)(u16)r->bp_off << UNWIND_BP_OFF | (u64)(u32)r->cfa_off << UNWIND_CFA_OFF;
 }
 
 /* The rows of the block at `start`, of which at[0] is in force there. Returns the index's entry. */
@@ -152,7 +153,7 @@ static void read_file(struct unwind *u, struct unwind_file *f, const char *path,
 		return;
 	cfi_read(&o, &c);
 	if (!c.func_cnt)
-		warn(u, "%s has no tables for unwinding (.eh_frame): in it dw_ustack follows frame pointers", name);
+		warn(u, "%s has no unwind tables (.eh_frame): dw_ustack follows frame pointers in its code", name);
 	for (u32 i = 0; i < o.ph_cnt && c.func_cnt && cnt < UNWIND_TABLES; i++) {
 		const Elf64_Phdr *ph = &o.ph[i];
 		u64 base = ph->p_vaddr & ~(u64)(UNWIND_BLOCK - 1);
@@ -166,7 +167,9 @@ static void read_file(struct unwind *u, struct unwind_file *f, const char *path,
 			f->tables[cnt++] = t;
 	}
 	if (u->is_full && !u->told_full)
-		warn(u, "there is no room for more tables: stacks end at functions of %s and of other files that come now", name);
+		warn(u,
+		     "the memory for unwind tables is full: dw_ustack stacks end at functions of %s and of files loaded later; trace fewer processes",
+		     name);
 	u->told_full |= u->is_full;
 	cfi_release(&c);
 	objfile_release(&o);
@@ -185,7 +188,8 @@ static struct unwind_file *file_of(struct unwind *u, u64 dev, u64 ino, const cha
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		read_file(u, &u->files.at[i - 1], path, name);
 		/* The kernel has 20 bits for the minor number of a device. */
-		if (!put(u, u->s->image->unwind.files, &(struct unwind_file_key){ dev >> 32 << 20 | (dev & 0xfffff), ino }, &u->files.at[i - 1]))
+		if (!put(u, u->s->image->unwind.files, &(struct unwind_file_key){ dev >> 32 << 20 | (dev & 0xfffff), ino },
+			 &u->files.at[i - 1]))
 			u->is_full = true;
 	}
 	if (fd >= 0)
@@ -206,7 +210,8 @@ static struct unwind_file *vdso_file(struct unwind *u)
 static void on_map(void *arg, const struct proc_map *m)
 {
 	struct unwind *u = arg;
-	struct unwind_mapping add = { .start = m->start, .len = m->end - m->start }, *last = u->maps.cnt ? &u->maps.at[u->maps.cnt - 1] : NULL;
+	struct unwind_mapping add = { .start = m->start, .len = m->end - m->start },
+			      *last = u->maps.cnt ? &u->maps.at[u->maps.cnt - 1] : NULL;
 	const struct unwind_file *f = NULL;
 
 	if (str_eq(m->path, "[vdso]")) {
@@ -240,7 +245,8 @@ static void put_proc(struct unwind *u, struct proc *p)
 	struct unwind_part part = {};
 
 	if (cnt < u->maps.cnt && !u->told_many)
-		warn(u, "process %u has code in %u places: dw_ustack knows the first %u", p->pid, u->maps.cnt, cnt);
+		warn(u, "process %u has %u executable mappings: dw_ustack uses the first %u, and its stacks end in the others",
+		     p->pid, u->maps.cnt, cnt);
 	u->told_many |= cnt < u->maps.cnt;
 	/* The first part last, because it leads to the others. */
 	for (u32 i = parts; i-- > 0;) {
@@ -251,7 +257,9 @@ static void put_proc(struct unwind *u, struct proc *p)
 		for (u32 k = 1; k < UNWIND_PARTS && !i; k++)
 			part.later[k - 1] = k < parts ? u->maps.at[k * UNWIND_MAPPINGS].start : UINT64_MAX;
 		if (!put(u, u->s->image->unwind.procs, &key, &part) && !u->told_many) {
-			warn(u, "there is no room for the mappings of process %u: dw_ustack does not know them", p->pid);
+			warn(u,
+			     "the memory for process mappings is full: dw_ustack cannot unwind process %u; trace fewer processes",
+			     p->pid);
 			u->told_many = true;
 		}
 	}

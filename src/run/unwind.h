@@ -1,7 +1,9 @@
-/* The tables by which programs unwind user stacks (bpf/unwind.h): fills them for some processes, and keeps them up to date.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The tables by which programs unwind user stacks (image/unwind.h): fills them for some processes, and keeps them up to date.
  *
- * A table is made once for each file, from its .eh_frame, and shared by all processes that map it. What a process has mapped is read from
- * /proc/PID/maps when it is added, and again whenever the kernel tells that it mapped something. What it starts is added by itself.
+ * A table is made once for each file, from its .eh_frame, and shared by all processes that map it. What a process has mapped is
+ * read from /proc/PID/maps when it is added, and again whenever the kernel tells that it mapped something. What it starts is
+ * added by itself.
  */
 #pragma once
 

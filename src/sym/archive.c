@@ -1,5 +1,6 @@
-/* A ZIP archive ends in a record that says where its directory is; the directory says where each member's header is, and the member follows
- * its header. Everything is little endian and not aligned. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A ZIP archive ends in a record with the offset of its directory; the directory has the offset of each member's header, and the
+ * member follows its header. All numbers are little endian and unaligned. */
 #include "sym/archive.h"
 
 #include <errno.h>

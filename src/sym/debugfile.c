@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/debugfile.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@ char *build_id_text(struct bytes id)
 /* ---- one candidate ---- */
 
 struct search {
-	struct bytes id;      /* of the file; empty: none */
-	const char *link;     /* name of the debug file; NULL: none is told */
+	struct bytes id;  /* of the file; empty: none */
+	const char *link; /* name of the debug file; NULL: unknown */
 	u32 crc;
 	bool has_crc;
 	struct objfile *out;
@@ -44,7 +45,7 @@ static bool same_bytes(struct bytes a, struct bytes b)
 	return a.len == b.len && !memcmp(a.at, b.at, a.len);
 }
 
-/* Whether path is what is looked for; opens it. */
+/* Opens path, and checks whether it is the right file. */
 static bool try_file(const struct search *s, const char *path)
 {
 	struct bytes id;
@@ -53,8 +54,8 @@ static bool try_file(const struct search *s, const char *path)
 	if (objfile_open(s->out, path, 0, 0))
 		return false;
 	id = objfile_build_id(s->out);
-	is_it = s->id.len && id.len ? same_bytes(s->id, id)
-				    : s->has_crc && (u32)crc32_z(crc32(0, NULL, 0), s->out->data, s->out->len) == s->crc;
+	is_it = s->id.len && id.len ? same_bytes(s->id, id) :
+				      s->has_crc && (u32)crc32_z(crc32(0, NULL, 0), s->out->data, s->out->len) == s->crc;
 	if (!is_it)
 		objfile_release(s->out);
 	return is_it;
@@ -78,7 +79,7 @@ static bool try_format(const struct search *s, const char *fmt, ...)
 
 /* ---- directories ---- */
 
-/* Where the file is as its own mount namespace sees it; *root: how to get there, "" for ours. */
+/* The path of the file in its own mount namespace; *root: the path to that namespace, "" for ours. */
 static char *locate(const char *path, char **root)
 {
 	char target[4096], *end;
@@ -91,7 +92,8 @@ static char *locate(const char *path, char **root)
 		*root = xasprintf("/proc/%u/root", pid);
 		return xstrdup(path + used - 1);
 	}
-	if (sscanf(path, "/proc/%u/%n", &pid, &used) == 1 && used && (!strncmp(path + used, "map_files/", 10) || str_eq(path + used, "exe")))
+	if (sscanf(path, "/proc/%u/%n", &pid, &used) == 1 && used &&
+	    (!strncmp(path + used, "map_files/", 10) || str_eq(path + used, "exe")))
 		n = readlink(path, target, sizeof(target) - 1);
 	if (n <= 0) {
 		end = realpath(path, NULL);
@@ -104,7 +106,8 @@ static char *locate(const char *path, char **root)
 }
 
 /* Calls try for each directory of the search path until it returns true. */
-static bool search_dirs(const struct search *s, const char *root, const char *dir, bool (*try)(const struct search *, const char *, const char *, const char *))
+static bool search_dirs(const struct search *s, const char *root, const char *dir,
+			bool (*try)(const struct search *, const char *, const char *, const char *))
 {
 	char *all = xasprintf("%s%s:.debug:/usr/lib/debug", extra_dirs, *extra_dirs ? ":" : ""), *at = all, *one;
 	bool found = false;
@@ -126,7 +129,7 @@ static bool try_id(const struct search *s, const char *base, const char *dir, co
 		return false;
 	hex = build_id_text(s->id);
 	ok = try_format(s, "%s%s/.build-id/%.2s/%s.debug", where, base, hex, hex + 2) ||
-	     (*where && try_format(s, "%s/.build-id/%.2s/%s.debug", base, hex, hex + 2));
+		(*where && try_format(s, "%s/.build-id/%.2s/%s.debug", base, hex, hex + 2));
 	free(hex);
 	return ok;
 }
@@ -135,12 +138,13 @@ static bool try_link(const struct search *s, const char *base, const char *dir, 
 {
 	if (!*base)
 		return try_format(s, "%s/%s/%s", dir, where, s->link);
-	/* dir begins with the way to the file's namespace. */
-	return try_format(s, "%s%s%s/%s", where, base, dir + strlen(where), s->link) || try_format(s, "%s%s/%s", where, base, s->link) ||
-	       (*where && try_format(s, "%s%s/%s", base, dir + strlen(where), s->link));
+	/* dir begins with the path to the file's namespace. */
+	return try_format(s, "%s%s%s/%s", where, base, dir + strlen(where), s->link) ||
+		try_format(s, "%s%s/%s", where, base, s->link) ||
+		(*where && try_format(s, "%s%s/%s", base, dir + strlen(where), s->link));
 }
 
-/* Asks debuginfod; the command prints where it put the file. */
+/* Fetches the file from debuginfod; the command prints its path. */
 static bool fetch(const struct search *s)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
@@ -213,7 +217,13 @@ int debugfile_open_alt(struct objfile *debug, const char *path, struct objfile *
 		found = search_dirs(&s, "", "", try_id);
 	/* Debian has them below this directory, whatever the link says. */
 	slash = strrchr(name, '/');
-	return found || try_format(&s, "/usr/lib/debug/.dwz/%s", strstr(name, ".dwz/") ? strstr(name, ".dwz/") + 5 : slash ? slash + 1 : name) ? 0 : -ENOENT;
+	return found ||
+			try_format(&s, "/usr/lib/debug/.dwz/%s",
+				   strstr(name, ".dwz/") ? strstr(name, ".dwz/") + 5 :
+					   slash         ? slash + 1 :
+							   name) ?
+		0 :
+		-ENOENT;
 }
 
 /* ---- .gnu_debugdata ---- */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Names of C++ and Rust as their programmers wrote them. */
 #pragma once
 

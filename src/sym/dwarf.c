@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/dwarf_int.h"
 
 #include <errno.h>
@@ -88,38 +89,37 @@ void cur_skip(struct cur *c, u64 n)
 
 /* ---- a map from numbers ---- */
 
-static u32 map_slot(const struct dbg_map *m, u64 key)
+static struct dbg_entry *map_find(const struct dbg_map *m, u64 key)
 {
-	u32 i = (u32)((key * 0x9e3779b97f4a7c15ull) >> 32) & (m->cap - 1);
-
-	while (m->slot[i].val && m->slot[i].key != key)
-		i = (i + 1) & (m->cap - 1);
-	return i;
+	htab_for(p, &m->table, u64_hash(key))
+		if (m->entries.at[*p - 1].key == key)
+			return &m->entries.at[*p - 1];
+	return NULL;
 }
 
 void *dbg_map_get(const struct dbg_map *m, u64 key)
 {
-	return m->cap ? m->slot[map_slot(m, key)].val : NULL;
+	const struct dbg_entry *e = map_find(m, key);
+
+	return e ? e->val : NULL;
 }
 
 void dbg_map_put(struct dbg_map *m, u64 key, void *val)
 {
-	u32 i;
+	struct dbg_entry *e = map_find(m, key);
 
-	if (2 * m->cnt >= m->cap) {
-		struct dbg_map grown = { .cap = m->cap ? 2 * m->cap : 64 };
-
-		grown.slot = xzalloc(grown.cap * sizeof(*grown.slot));
-		for (i = 0; i < m->cap; i++)
-			if (m->slot[i].val)
-				dbg_map_put(&grown, m->slot[i].key, m->slot[i].val);
-		free(m->slot);
-		*m = grown;
+	if (e) {
+		e->val = val;
+		return;
 	}
-	i = map_slot(m, key);
-	m->cnt += !m->slot[i].val;
-	m->slot[i].key = key;
-	m->slot[i].val = val;
+	vec_push(&m->entries, (struct dbg_entry){ key, val });
+	htab_add(&m->table, u64_hash(key), m->entries.cnt);
+}
+
+void dbg_map_release(struct dbg_map *m)
+{
+	htab_release(&m->table);
+	vec_free(&m->entries);
 }
 
 /* ---- abbreviations ---- */
@@ -127,8 +127,10 @@ void dbg_map_put(struct dbg_map *m, u64 key, void *val)
 static u8 slot_of(u64 number)
 {
 	switch (number) {
-#define AT_ROW(slot, number) case number: return AT_##slot;
-	AT_ROWS(AT_ROW)
+#define AT_ROW(slot, number)                                                                                                     \
+	case number:                                                                                                             \
+		return AT_##slot;
+		AT_ROWS(AT_ROW)
 #undef AT_ROW
 	}
 	return AT_CNT;
@@ -155,7 +157,9 @@ static struct abbrevs *abbrevs_get(struct dbg_set *s, u64 off)
 
 			if (!name && !form)
 				break;
-			vec_push(&t->attrs, (struct abbrev_attr){ slot_of(name), (u16)form, form == FORM_implicit_const ? cur_sleb(&c) : 0 });
+			vec_push(
+				&t->attrs,
+				(struct abbrev_attr){ slot_of(name), (u16)form, form == FORM_implicit_const ? cur_sleb(&c) : 0 });
 			s->abbrev_left--;
 		}
 		if (c.bad || !s->abbrev_left)
@@ -188,7 +192,7 @@ void set_units(struct dbg_set *s)
 		return;
 	s->has_units = true;
 	while (!cur_done(&c) && s->units.cnt < UNITS_MAX) {
-		struct unit u = { .set = s, .off = (u64)(c.p - s->info.at), .off_sz = 4, .addr_sz = 8 };
+		struct dwarf_unit u = { .set = s, .off = (u64)(c.p - s->info.at), .off_sz = 4, .addr_sz = 8 };
 		u64 len = cur_uint(&c, 4), version;
 		struct cur in;
 		u8 kind = DW_UT_compile;
@@ -231,7 +235,7 @@ void set_units(struct dbg_set *s)
 			dbg_map_put(&s->sigs, u->sig, u);
 }
 
-bool unit_load(struct unit *u)
+bool dwarf_unit_load(struct dwarf_unit *u)
 {
 	struct die d;
 	u64 base = u->off_sz == 8 ? 16 : 8;
@@ -261,7 +265,7 @@ bool unit_load(struct unit *u)
 	return true;
 }
 
-struct unit *unit_at(struct dbg_set *s, u64 off)
+struct dwarf_unit *dwarf_unit_at(struct dbg_set *s, u64 off)
 {
 	u32 lo = 0, hi;
 
@@ -274,7 +278,7 @@ struct unit *unit_at(struct dbg_set *s, u64 off)
 		else
 			hi = mid;
 	}
-	if (!lo || off >= s->units.at[lo - 1].end || !unit_load(&s->units.at[lo - 1]))
+	if (!lo || off >= s->units.at[lo - 1].end || !dwarf_unit_load(&s->units.at[lo - 1]))
 		return NULL;
 	return &s->units.at[lo - 1];
 }
@@ -286,7 +290,7 @@ static int by_lo(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-struct unit *unit_of_addr(struct dbg *d, u64 addr)
+struct dwarf_unit *dwarf_unit_of_addr(struct dbg *d, u64 addr)
 {
 	u32 lo = 0, hi;
 
@@ -298,7 +302,7 @@ struct unit *unit_of_addr(struct dbg *d, u64 addr)
 		set_units(&d->main);
 		vec_for(u, &d->main.units) {
 			ranges.cnt = 0;
-			if (u->is_type || !unit_load(u) || !die_read(u, u->die_off, &root) || !die_ranges(&root, &ranges))
+			if (u->is_type || !dwarf_unit_load(u) || !die_read(u, u->die_off, &root) || !die_ranges(&root, &ranges))
 				continue;
 			vec_for(r, &ranges)
 				vec_push(&d->by_addr, (struct unit_range){ r->lo, r->hi, u });
@@ -315,7 +319,8 @@ struct unit *unit_of_addr(struct dbg *d, u64 addr)
 		else
 			hi = mid;
 	}
-	/* Code that the linker threw away has ranges at address 0 or so, which may overlap real ones: look a little further back. */
+	/* Code that the linker threw away has ranges at address 0 or so, which may overlap real ones: look a little further back.
+	 */
 	for (u32 tries = 16; lo > 0 && tries > 0; tries--)
 		if (addr < d->by_addr.at[--lo].hi)
 			return d->by_addr.at[lo].u;
@@ -325,7 +330,7 @@ struct unit *unit_of_addr(struct dbg *d, u64 addr)
 /* ---- attributes ---- */
 
 /* Reads a value of the form; false: unknown form, so that nothing behind it can be read. */
-static bool read_form(struct cur *c, const struct unit *u, u16 form, s64 implicit, struct form_val *v)
+static bool read_form(struct cur *c, const struct dwarf_unit *u, u16 form, s64 implicit, struct form_val *v)
 {
 	for (u32 depth = 0; form == FORM_indirect && depth < 4; depth++)
 		form = (u16)cur_uleb(c);
@@ -335,24 +340,46 @@ static bool read_form(struct cur *c, const struct unit *u, u16 form, s64 implici
 	case FORM_addr:
 		v->u = cur_uint(c, u->addr_sz);
 		return true;
-	case FORM_block1: case FORM_block2: case FORM_block4: case FORM_block: case FORM_exprloc:
-		v->u = form == FORM_block1 ? cur_uint(c, 1) : form == FORM_block2 ? cur_uint(c, 2) : form == FORM_block4 ? cur_uint(c, 4) : cur_uleb(c);
+	case FORM_block1:
+	case FORM_block2:
+	case FORM_block4:
+	case FORM_block:
+	case FORM_exprloc:
+		v->u = form == FORM_block1  ? cur_uint(c, 1) :
+			form == FORM_block2 ? cur_uint(c, 2) :
+			form == FORM_block4 ? cur_uint(c, 4) :
+					      cur_uleb(c);
 		v->p = c->p;
 		cur_skip(c, v->u);
 		return true;
-	case FORM_data1: case FORM_flag: case FORM_ref1: case FORM_strx1: case FORM_addrx1:
+	case FORM_data1:
+	case FORM_flag:
+	case FORM_ref1:
+	case FORM_strx1:
+	case FORM_addrx1:
 		v->u = cur_uint(c, 1);
 		return true;
-	case FORM_data2: case FORM_ref2: case FORM_strx2: case FORM_addrx2:
+	case FORM_data2:
+	case FORM_ref2:
+	case FORM_strx2:
+	case FORM_addrx2:
 		v->u = cur_uint(c, 2);
 		return true;
-	case FORM_strx3: case FORM_addrx3:
+	case FORM_strx3:
+	case FORM_addrx3:
 		v->u = cur_uint(c, 3);
 		return true;
-	case FORM_data4: case FORM_ref4: case FORM_strx4: case FORM_addrx4: case FORM_ref_sup4:
+	case FORM_data4:
+	case FORM_ref4:
+	case FORM_strx4:
+	case FORM_addrx4:
+	case FORM_ref_sup4:
 		v->u = cur_uint(c, 4);
 		return true;
-	case FORM_data8: case FORM_ref8: case FORM_ref_sig8: case FORM_ref_sup8:
+	case FORM_data8:
+	case FORM_ref8:
+	case FORM_ref_sig8:
+	case FORM_ref_sup8:
 		v->u = cur_uint(c, 8);
 		return true;
 	case FORM_data16:
@@ -363,13 +390,24 @@ static bool read_form(struct cur *c, const struct unit *u, u16 form, s64 implici
 	case FORM_string:
 		v->p = (const u8 *)cur_str(c);
 		return true;
-	case FORM_strp: case FORM_line_strp: case FORM_strp_sup: case FORM_sec_offset: case FORM_ref_addr: case FORM_GNU_ref_alt: case FORM_GNU_strp_alt:
+	case FORM_strp:
+	case FORM_line_strp:
+	case FORM_strp_sup:
+	case FORM_sec_offset:
+	case FORM_ref_addr:
+	case FORM_GNU_ref_alt:
+	case FORM_GNU_strp_alt:
 		v->u = cur_uint(c, u->off_sz);
 		return true;
 	case FORM_sdata:
 		v->u = (u64)cur_sleb(c);
 		return true;
-	case FORM_udata: case FORM_ref_udata: case FORM_strx: case FORM_addrx: case FORM_loclistx: case FORM_rnglistx:
+	case FORM_udata:
+	case FORM_ref_udata:
+	case FORM_strx:
+	case FORM_addrx:
+	case FORM_loclistx:
+	case FORM_rnglistx:
 		v->u = cur_uleb(c);
 		return true;
 	case FORM_flag_present:
@@ -382,12 +420,12 @@ static bool read_form(struct cur *c, const struct unit *u, u16 form, s64 implici
 	return false;
 }
 
-bool form_read(struct cur *c, const struct unit *u, u16 form, struct form_val *v)
+bool form_read(struct cur *c, const struct dwarf_unit *u, u16 form, struct form_val *v)
 {
 	return read_form(c, u, form, 0, v) && !c->bad;
 }
 
-bool die_read(struct unit *u, u64 off, struct die *out)
+bool die_read(struct dwarf_unit *u, u64 off, struct die *out)
 {
 	struct cur c = { u->set->info.at + off, u->set->info.at + u->end, off < u->off || off >= u->end };
 	const struct abbrev *a;
@@ -434,7 +472,7 @@ static bool is_unit_ref(u16 form)
 
 bool die_next(struct die *d)
 {
-	struct unit *u = d->u;
+	struct dwarf_unit *u = d->u;
 	u64 off = d->next;
 
 	if (d->has_children) {
@@ -474,7 +512,7 @@ bool table_entry(struct bytes table, u64 base, u64 i, u32 size, u64 *v)
 	return !c.bad;
 }
 
-const char *form_str(const struct unit *u, const struct form_val *v)
+const char *form_str(const struct dwarf_unit *u, const struct form_val *v)
 {
 	const struct dbg_set *s = u->set;
 	u64 off;
@@ -486,9 +524,14 @@ const char *form_str(const struct unit *u, const struct form_val *v)
 		return bytes_str(s->str, v->u);
 	case FORM_line_strp:
 		return bytes_str(s->line_str, v->u);
-	case FORM_strp_sup: case FORM_GNU_strp_alt:
+	case FORM_strp_sup:
+	case FORM_GNU_strp_alt:
 		return s->alt ? bytes_str(s->alt->str, v->u) : NULL;
-	case FORM_strx: case FORM_strx1: case FORM_strx2: case FORM_strx3: case FORM_strx4:
+	case FORM_strx:
+	case FORM_strx1:
+	case FORM_strx2:
+	case FORM_strx3:
+	case FORM_strx4:
 		return table_entry(s->str_offsets, u->str_offsets_base, v->u, u->off_sz, &off) ? bytes_str(s->str, off) : NULL;
 	}
 	return NULL;
@@ -527,8 +570,16 @@ u64 die_uint(const struct die *d, enum at a, u64 dflt)
 	if (!die_has(d, a))
 		return dflt;
 	switch (d->at[a].form) {
-	case FORM_data1: case FORM_data2: case FORM_data4: case FORM_data8: case FORM_sdata: case FORM_udata: case FORM_implicit_const: case FORM_flag:
-	case FORM_flag_present: case FORM_sec_offset:
+	case FORM_data1:
+	case FORM_data2:
+	case FORM_data4:
+	case FORM_data8:
+	case FORM_sdata:
+	case FORM_udata:
+	case FORM_implicit_const:
+	case FORM_flag:
+	case FORM_flag_present:
+	case FORM_sec_offset:
 		return d->at[a].u;
 	}
 	return dflt;
@@ -549,16 +600,16 @@ bool die_block(const struct die *d, enum at a, struct bytes *out)
 	return true;
 }
 
-static struct unit *unit_of_sig(struct dbg_set *s, u64 sig)
+static struct dwarf_unit *dwarf_unit_of_sig(struct dbg_set *s, u64 sig)
 {
-	struct unit *u;
+	struct dwarf_unit *u;
 
 	set_units(s);
 	u = dbg_map_get(&s->sigs, sig);
-	return u && unit_load(u) ? u : NULL;
+	return u && dwarf_unit_load(u) ? u : NULL;
 }
 
-bool die_ref_place(const struct die *d, enum at a, struct unit **u, u64 *off)
+bool die_ref_place(const struct die *d, enum at a, struct dwarf_unit **u, u64 *off)
 {
 	const struct form_val *v = &d->at[a];
 
@@ -570,11 +621,11 @@ bool die_ref_place(const struct die *d, enum at a, struct unit **u, u64 *off)
 		*off += d->u->off;
 	} else if (v->form == FORM_ref_addr) {
 		if (*off < d->u->off || *off >= d->u->end)
-			*u = unit_at(d->u->set, *off);
+			*u = dwarf_unit_at(d->u->set, *off);
 	} else if (v->form == FORM_GNU_ref_alt || v->form == FORM_ref_sup4 || v->form == FORM_ref_sup8) {
-		*u = d->u->set->alt ? unit_at(d->u->set->alt, *off) : NULL;
+		*u = d->u->set->alt ? dwarf_unit_at(d->u->set->alt, *off) : NULL;
 	} else if (v->form == FORM_ref_sig8) {
-		*u = unit_of_sig(d->u->set, v->u);
+		*u = dwarf_unit_of_sig(d->u->set, v->u);
 		*off = *u ? (*u)->off + (*u)->type_off : 0;
 	} else {
 		return false;
@@ -584,7 +635,7 @@ bool die_ref_place(const struct die *d, enum at a, struct unit **u, u64 *off)
 
 bool die_ref(const struct die *d, enum at a, struct die *out)
 {
-	struct unit *u;
+	struct dwarf_unit *u;
 	u64 off;
 
 	return die_ref_place(d, a, &u, &off) && die_read(u, off, out) && out->tag;
@@ -626,7 +677,8 @@ static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die
 		return false;
 	do {
 		switch (d.tag) {
-		case DW_TAG_subprogram: case DW_TAG_inlined_subroutine:
+		case DW_TAG_subprogram:
+		case DW_TAG_inlined_subroutine:
 			if (!die_covers(&d, addr))
 				break;
 			if (path && path->cnt < ARRAY_CNT(path->offs))
@@ -638,7 +690,11 @@ static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die
 			if (die_covers(&d, addr) && find_scope(&d, addr, depth + 1, out, path))
 				return true;
 			break;
-		case DW_TAG_namespace: case DW_TAG_module: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
 			if (find_scope(&d, addr, depth + 1, out, path))
 				return true;
 			break;
@@ -647,13 +703,13 @@ static bool find_scope(const struct die *parent, u64 addr, u32 depth, struct die
 	return false;
 }
 
-bool scope_at(struct unit *u, u64 addr, struct die *out, struct scope_path *path)
+bool scope_at(struct dwarf_unit *u, u64 addr, struct die *out, struct scope_path *path)
 {
 	struct die root;
 
 	if (path)
 		path->cnt = 0;
-	return unit_load(u) && die_read(u, u->die_off, &root) && find_scope(&root, addr, 0, out, path);
+	return dwarf_unit_load(u) && die_read(u, u->die_off, &root) && find_scope(&root, addr, 0, out, path);
 }
 
 bool dbg_is_code(const struct dbg *d, u64 addr)
@@ -669,7 +725,7 @@ bool dbg_is_code(const struct dbg *d, u64 addr)
 
 bool dbg_is_split(struct dbg *d, u64 addr)
 {
-	const struct unit *u = unit_of_addr(d, addr);
+	const struct dwarf_unit *u = dwarf_unit_of_addr(d, addr);
 
 	return u && u->is_split;
 }
@@ -781,26 +837,22 @@ struct dbg *dbg_of(const char *path, const char **why)
 
 static void set_release(struct dbg_set *s)
 {
-	for (u32 i = 0; i < s->abbrevs.cap; i++) {
-		struct abbrevs *t = s->abbrevs.slot[i].val;
+	vec_for(e, &s->abbrevs.entries) {
+		struct abbrevs *t = e->val;
 
-		if (t) {
-			vec_free(&t->rows);
-			vec_free(&t->attrs);
-		}
+		vec_free(&t->rows);
+		vec_free(&t->attrs);
 	}
-	for (u32 i = 0; i < s->lines.cap; i++) {
-		struct line_table *t = s->lines.slot[i].val;
+	vec_for(e, &s->lines.entries) {
+		struct line_table *t = e->val;
 
-		if (t) {
-			vec_free(&t->rows);
-			vec_free(&t->files);
-		}
+		vec_free(&t->rows);
+		vec_free(&t->files);
 	}
 	vec_free(&s->units);
-	free(s->abbrevs.slot);
-	free(s->lines.slot);
-	free(s->sigs.slot);
+	dbg_map_release(&s->abbrevs);
+	dbg_map_release(&s->lines);
+	dbg_map_release(&s->sigs);
 }
 
 void dbg_close(struct dbg *d)
@@ -812,10 +864,9 @@ void dbg_close(struct dbg *d)
 	objfile_release(&d->file);
 	objfile_release(&d->debug);
 	objfile_release(&d->alt_file);
-	vec_free(&d->refs);
 	vec_free(&d->by_addr);
-	free(d->types.slot);
-	free(d->funcs.slot);
+	dbg_conv_free(d->conv);
+	dbg_map_release(&d->funcs);
 	smap_release(&d->names);
 	arena_release(&d->arena);
 	free(d);

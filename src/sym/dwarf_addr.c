@@ -1,4 +1,6 @@
-/* Addresses that an entry has (ranges), and what holds at an address (location lists). Both are lists, in a form of DWARF 4 and in one of DWARF 5. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The addresses of an entry (ranges), and the location that is valid at an address (location lists). Both are lists, with
+ * different formats in DWARF 4 and DWARF 5. */
 #include "sym/dwarf_int.h"
 
 /* ---- ranges ---- */
@@ -9,7 +11,7 @@ static void add_range(range_list *out, u64 lo, u64 hi)
 		vec_push(out, (struct addr_range){ lo, hi });
 }
 
-/* Many entries may refer to one long list; a file that is made so that this never ends comes to an end here. */
+/* Many entries may refer to one long list; this limit ends the walk in a hostile file. */
 static bool list_step(const struct die *d)
 {
 	struct dbg *dbg = d->u->set->dbg;
@@ -34,9 +36,18 @@ static void read_ranges4(const struct die *d, u64 off, range_list *out)
 	}
 }
 
-enum { RLE_end, RLE_base_addressx, RLE_startx_endx, RLE_startx_length, RLE_offset_pair, RLE_base_address, RLE_start_end, RLE_start_length };
+enum {
+	RLE_end,
+	RLE_base_addressx,
+	RLE_startx_endx,
+	RLE_startx_length,
+	RLE_offset_pair,
+	RLE_base_address,
+	RLE_start_end,
+	RLE_start_length
+};
 
-static u64 indexed_addr(const struct unit *u, u64 i)
+static u64 indexed_addr(const struct dwarf_unit *u, u64 i)
 {
 	u64 v = 0;
 
@@ -122,8 +133,18 @@ bool die_covers(const struct die *d, u64 addr)
 
 /* ---- location lists ---- */
 
-enum { LLE_end, LLE_base_addressx, LLE_startx_endx, LLE_startx_length, LLE_offset_pair, LLE_default_location, LLE_base_address, LLE_start_end,
-       LLE_start_length, LLE_GNU_view_pair };
+enum {
+	LLE_end,
+	LLE_base_addressx,
+	LLE_startx_endx,
+	LLE_startx_length,
+	LLE_offset_pair,
+	LLE_default_location,
+	LLE_base_address,
+	LLE_start_end,
+	LLE_start_length,
+	LLE_GNU_view_pair
+};
 
 static bool loclist4(const struct die *d, u64 off, u64 addr, struct bytes *out)
 {

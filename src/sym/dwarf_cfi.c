@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/cfi.h"
 
 #include <stdlib.h>
@@ -8,16 +9,51 @@
 enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
 
 enum {
-	CFA_advance_loc = 0x40, CFA_offset = 0x80, CFA_restore = 0xc0, CFA_nop = 0, CFA_set_loc = 1, CFA_advance_loc1 = 2, CFA_advance_loc2 = 3,
-	CFA_advance_loc4 = 4, CFA_offset_extended = 5, CFA_restore_extended = 6, CFA_undefined = 7, CFA_same_value = 8, CFA_register = 9,
-	CFA_remember_state = 10, CFA_restore_state = 11, CFA_def_cfa = 12, CFA_def_cfa_register = 13, CFA_def_cfa_offset = 14,
-	CFA_def_cfa_expression = 15, CFA_expression = 16, CFA_offset_extended_sf = 17, CFA_def_cfa_sf = 18, CFA_def_cfa_offset_sf = 19,
-	CFA_val_offset = 20, CFA_val_offset_sf = 21, CFA_val_expression = 22, CFA_GNU_args_size = 0x2e, CFA_GNU_negative_offset_extended = 0x2f,
+	CFA_advance_loc = 0x40,
+	CFA_offset = 0x80,
+	CFA_restore = 0xc0,
+	CFA_nop = 0,
+	CFA_set_loc = 1,
+	CFA_advance_loc1 = 2,
+	CFA_advance_loc2 = 3,
+	CFA_advance_loc4 = 4,
+	CFA_offset_extended = 5,
+	CFA_restore_extended = 6,
+	CFA_undefined = 7,
+	CFA_same_value = 8,
+	CFA_register = 9,
+	CFA_remember_state = 10,
+	CFA_restore_state = 11,
+	CFA_def_cfa = 12,
+	CFA_def_cfa_register = 13,
+	CFA_def_cfa_offset = 14,
+	CFA_def_cfa_expression = 15,
+	CFA_expression = 16,
+	CFA_offset_extended_sf = 17,
+	CFA_def_cfa_sf = 18,
+	CFA_def_cfa_offset_sf = 19,
+	CFA_val_offset = 20,
+	CFA_val_offset_sf = 21,
+	CFA_val_expression = 22,
+	CFA_GNU_args_size = 0x2e,
+	CFA_GNU_negative_offset_extended = 0x2f,
 };
 
-/* How pointers are written: the low four bits say how long, the next three what they are relative to. */
-enum { PE_absptr = 0, PE_uleb = 1, PE_udata2 = 2, PE_udata4 = 3, PE_udata8 = 4, PE_sleb = 9, PE_sdata2 = 10, PE_sdata4 = 11, PE_sdata8 = 12, PE_pcrel = 0x10,
-       PE_aligned = 0x50, PE_omit = 0xff };
+/* Encoding of pointers: the low four bits are the format, the next three what they are relative to. */
+enum {
+	PE_absptr = 0,
+	PE_uleb = 1,
+	PE_udata2 = 2,
+	PE_udata4 = 3,
+	PE_udata8 = 4,
+	PE_sleb = 9,
+	PE_sdata2 = 10,
+	PE_sdata4 = 11,
+	PE_sdata8 = 12,
+	PE_pcrel = 0x10,
+	PE_aligned = 0x50,
+	PE_omit = 0xff
+};
 
 enum { DEPTH_MAX = 64 }; /* of remembered states; compilers nest one or two */
 
@@ -30,7 +66,7 @@ struct rule {
 	struct bytes expr; /* AT_EXPR: of its address */
 };
 
-/* What the program of a function has told so far. */
+/* The state of a function's program. */
 struct state {
 	u64 reg; /* the CFA is reg + off, or … */
 	s64 off;
@@ -56,7 +92,7 @@ struct span_rows {
 struct reader {
 	struct objfile *o;
 	struct bytes sec;
-	u64 addr; /* of the section, as linked */
+	u64 addr;             /* of the section, as linked */
 	vec(struct cie) cies; /* in order of at */
 	vec(struct cfi_row) rows;
 	vec(struct span_rows) funcs;
@@ -76,7 +112,8 @@ static bool is_breg(struct bytes e, u32 reg, s64 *off, const char *rest, u32 res
 	return !c.bad && (u32)(c.end - c.p) == rest_len && !memcmp(c.p, rest, rest_len);
 }
 
-/* The stub of the procedure linkage table that makes the loader look for a function: jmp, push, jmp, 16 bytes in all. The push makes the frame larger:
+/* A stub of the procedure linkage table, which makes the loader resolve a function: jmp, push, jmp, 16 bytes in all. The push
+ * makes the frame larger:
  *   DW_OP_breg7 8; DW_OP_breg16 0; DW_OP_lit15; DW_OP_and; DW_OP_lit11; DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus */
 static bool is_plt(struct bytes e, s64 *base, s64 *from)
 {
@@ -93,13 +130,14 @@ static bool is_plt(struct bytes e, s64 *base, s64 *from)
 	return !c.bad && lit >= DW_OP_lit0 && lit < DW_OP_lit0 + 16 && c.end - c.p == 4 && !memcmp(c.p, "\x2a\x33\x24\x22", 4);
 }
 
-/* What the kernel leaves on the stack for a signal handler begins with struct ucontext: registers by their offsets there. */
+/* The kernel's frame for a signal handler begins with struct ucontext: offsets of registers in it. */
 static bool is_signal(const struct state *s)
 {
 	s64 sp, ra, bp;
 
-	return is_breg(s->expr, REG_SP, &sp, "\x06", 1) && sp == 160 && s->ra.where == AT_EXPR && is_breg(s->ra.expr, REG_SP, &ra, "", 0) && ra == 168 &&
-	       s->bp.where == AT_EXPR && is_breg(s->bp.expr, REG_SP, &bp, "", 0) && bp == 120;
+	return is_breg(s->expr, REG_SP, &sp, "\x06", 1) && sp == 160 && s->ra.where == AT_EXPR &&
+		is_breg(s->ra.expr, REG_SP, &ra, "", 0) && ra == 168 && s->bp.where == AT_EXPR &&
+		is_breg(s->bp.expr, REG_SP, &bp, "", 0) && bp == 120;
 }
 
 /* ---- from a state to a row ---- */
@@ -174,24 +212,45 @@ static u64 read_pointer(const struct reader *r, struct cur *c, u8 enc)
 	u64 at = r->addr + (u64)(c->p - r->sec.at), v = 0;
 
 	switch (enc & 15) {
-	case PE_absptr: case PE_udata8: case PE_sdata8: v = cur_uint(c, 8); break;
-	case PE_uleb: v = cur_uleb(c); break;
-	case PE_sleb: v = (u64)cur_sleb(c); break;
-	case PE_udata2: v = cur_uint(c, 2); break;
-	case PE_udata4: v = cur_uint(c, 4); break;
-	case PE_sdata2: v = (u64)(s64)(s16)cur_uint(c, 2); break;
-	case PE_sdata4: v = (u64)(s64)(s32)cur_uint(c, 4); break;
-	default: c->bad = true;
+	case PE_absptr:
+	case PE_udata8:
+	case PE_sdata8:
+		v = cur_uint(c, 8);
+		break;
+	case PE_uleb:
+		v = cur_uleb(c);
+		break;
+	case PE_sleb:
+		v = (u64)cur_sleb(c);
+		break;
+	case PE_udata2:
+		v = cur_uint(c, 2);
+		break;
+	case PE_udata4:
+		v = cur_uint(c, 4);
+		break;
+	case PE_sdata2:
+		v = (u64)(s64)(s16)cur_uint(c, 2);
+		break;
+	case PE_sdata4:
+		v = (u64)(s64)(s32)cur_uint(c, 4);
+		break;
+	default:
+		c->bad = true;
 	}
 	switch (enc & 0xf0) {
-	case 0: break;
-	case PE_pcrel: v += at; break;
-	default: c->bad = true; /* relative to what only the running program knows, or to be looked up there */
+	case 0:
+		break;
+	case PE_pcrel:
+		v += at;
+		break;
+	default:
+		c->bad = true; /* relative to a run-time address, or indirect */
 	}
 	return v;
 }
 
-/* The register at hand, if it is one of ours. */
+/* The register, if it is one that we track. */
 static struct rule *rule_of(struct state *s, const struct cie *cie, u64 reg)
 {
 	return reg == REG_BP ? &s->bp : reg == cie->ra_reg ? &s->ra : NULL;
@@ -214,7 +273,7 @@ static struct bytes read_block(struct cur *c)
 	return c->bad ? (struct bytes){} : b;
 }
 
-/* Where the program of a function has got to. */
+/* The progress of a function's program. */
 struct walk {
 	struct reader *r;
 	const struct cie *cie;
@@ -224,7 +283,7 @@ struct walk {
 	u32 first; /* row */
 };
 
-/* Notes what holds at the address reached. */
+/* Adds a row for the current address. */
 static void put_row(struct walk *w)
 {
 	struct cfi_row row = row_of(&w->s, w->pc, w->cie->is_signal);
@@ -249,7 +308,7 @@ static void set_offset(struct walk *w, u64 reg, s64 factored)
 {
 	s64 off;
 
-	/* Hostile numbers do not fit: then it is told in a way that cannot be followed. */
+	/* Numbers of hostile files may not fit: such a row counts as not supported. */
 	if (__builtin_mul_overflow(factored, w->cie->data_align, &off))
 		set_rule(&w->s, w->cie, reg, (struct rule){ .where = AT_OTHER });
 	else
@@ -294,7 +353,9 @@ static void step(struct walk *w, struct cur *c)
 		reg = read_pointer(w->r, c, w->cie->enc);
 		advance(w, c, reg - w->pc);
 		return;
-	case CFA_advance_loc1: case CFA_advance_loc2: case CFA_advance_loc4:
+	case CFA_advance_loc1:
+	case CFA_advance_loc2:
+	case CFA_advance_loc4:
 		advance(w, c, cur_uint(c, 1u << (op - CFA_advance_loc1)) * w->cie->code_align);
 		return;
 	case CFA_offset_extended:
@@ -318,7 +379,8 @@ static void step(struct walk *w, struct cur *c)
 	case CFA_same_value:
 		set_rule(&w->s, w->cie, cur_uleb(c), (struct rule){ .where = AT_SAME });
 		return;
-	case CFA_register: case CFA_val_offset:
+	case CFA_register:
+	case CFA_val_offset:
 		reg = cur_uleb(c);
 		cur_uleb(c);
 		set_rule(&w->s, w->cie, reg, (struct rule){ .where = AT_OTHER });
@@ -401,12 +463,13 @@ static void read_augmentation(const struct reader *r, struct cur *c, const char 
 		case 'P':
 			enc = (u8)cur_uint(&data, 1);
 			if (enc != PE_omit)
-				read_pointer(r, &data, enc & 15); /* only its length matters: it leads to C++'s personality function */
+				read_pointer(r, &data,
+					     enc & 15); /* only its length matters: it points to C++'s personality function */
 			break;
 		case 'S':
 			cie->is_signal = true;
 			break;
-		default: /* what comes later is in an order that is not known, but the length tells where it ends */
+		default: /* the order of the rest is unknown, but its length is known */
 			return;
 		}
 	}
@@ -434,7 +497,7 @@ static void read_cie(struct reader *r, u64 at, struct cur c)
 		c.bad = true;
 	w.cie = &cie;
 	w.s = cie.start;
-	/* A row for no function, which goes away again: a common entry cannot advance. */
+	/* A temporary row for no function: a common entry cannot advance. */
 	while (!cur_done(&c))
 		step(&w, &c);
 	r->rows.cnt = 0;
@@ -501,7 +564,7 @@ static void read_fde(struct reader *r, const struct cie *cie, struct cur c)
 	vec_push(&r->funcs, (struct span_rows){ start, w.end, w.first, r->rows.cnt - w.first });
 }
 
-/* Calls with each entry: where it begins, what its second word says, and what follows that. */
+/* Calls fn with each entry: its offset, its second word, and the rest. */
 static void each_entry(struct reader *r, void (*fn)(struct reader *r, u64 at, u64 id_at, u32 id, struct cur c))
 {
 	u64 at = 0;
@@ -548,7 +611,7 @@ static void push_row(struct cfi *out, struct cfi_row row)
 		vec_push(&out->rows, row);
 }
 
-/* Functions one after the other; between them nothing is known. Where two overlap, the one that begins later counts. */
+/* Functions in order of address; the code between them is not described. Where two overlap, the one that begins later counts. */
 static void join(struct reader *r, struct cfi *out)
 {
 	if (r->funcs.cnt)

@@ -1,12 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Functions: their parameters, and where those are at the entry. */
 #include "sym/dwarf_int.h"
 
 /* ---- the machine ---- */
 
 #if defined(__x86_64__)
-static const u16 arg_regs[] = { 5, 4, 1, 2, 8, 9 }; /* di si dx cx r8 r9 */
+static const u16 arg_regs[] = { 5, 4, 1, 2, 8, 9 };           /* di si dx cx r8 r9 */
 static const u16 go_regs[] = { 0, 3, 2, 5, 4, 8, 9, 10, 11 }; /* ax bx cx di si r8 r9 r10 r11 */
-enum { SP_REG = 7, FP_REG = 6, CALL_BYTES = 8 /* the return address, on the stack */, FP_TO_CFA = 16, FLOAT_REGS = 8, GO_FLOAT_REGS = 15, LAST_REG = 15 };
+enum {
+	SP_REG = 7,
+	FP_REG = 6,
+	CALL_BYTES = 8 /* the return address, on the stack */,
+	FP_TO_CFA = 16,
+	FLOAT_REGS = 8,
+	GO_FLOAT_REGS = 15,
+	LAST_REG = 15
+};
 #elif defined(__aarch64__)
 static const u16 arg_regs[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static const u16 go_regs[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -14,7 +23,7 @@ enum { SP_REG = 31, FP_REG = 29, CALL_BYTES = 0, FP_TO_CFA = 16, FLOAT_REGS = 8,
 #endif
 
 static const char in_float_reg[] = "it is in a floating-point register, which probes cannot read";
-static const char not_told[] = "the debug information does not tell where it is at the function's entry";
+static const char not_told[] = "the debug information has no location for it at the function's entry";
 static const char optimised_away[] = "the compiler optimised it away";
 
 /* ---- locations ---- */
@@ -74,7 +83,9 @@ static enum outcome simple(struct cur *c, const struct die *func, struct dbg_pie
 		u32 size = 1u << (op - DW_OP_const1u) / 2;
 		u64 v = cur_uint(c, size);
 
-		*p = (struct dbg_piece){ DBG_CONST, 0, (op - DW_OP_const1u) % 2 && size < 8 ? (s64)(v << (64 - 8 * size)) >> (64 - 8 * size) : (s64)v };
+		*p = (struct dbg_piece){ DBG_CONST, 0,
+					 (op - DW_OP_const1u) % 2 && size < 8 ? (s64)(v << (64 - 8 * size)) >> (64 - 8 * size) :
+										(s64)v };
 	} else if (op == DW_OP_constu || op == DW_OP_consts) {
 		*p = (struct dbg_piece){ DBG_CONST, 0, op == DW_OP_constu ? (s64)cur_uleb(c) : cur_sleb(c) };
 	} else if (op == DW_OP_entry_value || op == DW_OP_GNU_entry_value) {
@@ -193,14 +204,21 @@ static void classify(const struct die *type, u64 off, u32 depth, struct budget *
 			merge(&cls[0], CLASS_MEMORY);
 		else if (enc == DW_ATE_float && size <= 8)
 			merge(&cls[off / 8], CLASS_FLOAT);
-		else if (enc == DW_ATE_float || enc == DW_ATE_complex_float || enc == DW_ATE_imaginary_float || enc == DW_ATE_decimal_float)
-			merge(&cls[0], size == 16 && enc == DW_ATE_float ? CLASS_MEMORY : CLASS_UNKNOWN); /* long double; others are rare */
+		else if (enc == DW_ATE_float || enc == DW_ATE_complex_float || enc == DW_ATE_imaginary_float ||
+			 enc == DW_ATE_decimal_float)
+			merge(&cls[0],
+			      size == 16 && enc == DW_ATE_float ? CLASS_MEMORY :
+								  CLASS_UNKNOWN); /* long double; others are rare */
 		else
 			for (u64 i = off / 8; i <= (off + size - 1) / 8 && size; i++)
 				merge(&cls[i], CLASS_INT);
 		return;
 	}
-	case DW_TAG_pointer_type: case DW_TAG_reference_type: case DW_TAG_rvalue_reference_type: case DW_TAG_enumeration_type: case DW_TAG_unspecified_type:
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_unspecified_type:
 		if (off % MIN(MAX(size, 1), 8) || off + size > 16)
 			merge(&cls[0], CLASS_MEMORY);
 		else
@@ -216,7 +234,9 @@ static void classify(const struct die *type, u64 off, u32 depth, struct budget *
 			classify(&elem, off + i * whole->size, depth + 1, b, cls);
 		return;
 	}
-	case DW_TAG_structure_type: case DW_TAG_class_type: case DW_TAG_union_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
 		if (size > 16 || die_flag(&t, AT_declaration)) {
 			merge(&cls[0], size > 16 ? CLASS_MEMORY : CLASS_UNKNOWN);
 			return;
@@ -226,13 +246,17 @@ static void classify(const struct die *type, u64 off, u32 depth, struct budget *
 		do {
 			if (m.tag == DW_TAG_variant_part)
 				merge(&cls[0], CLASS_UNKNOWN);
-			if ((m.tag != DW_TAG_member && m.tag != DW_TAG_inheritance) || (die_flag(&m, AT_external) && !die_has(&m, AT_data_member_location)) ||
-			    !die_ref(&m, AT_type, &elem))
+			if ((m.tag != DW_TAG_member && m.tag != DW_TAG_inheritance) ||
+			    (die_flag(&m, AT_external) && !die_has(&m, AT_data_member_location)) || !die_ref(&m, AT_type, &elem))
 				continue;
 			/* A bit-field is an integer wherever it is. */
 			if (die_has(&m, AT_bit_size))
-				merge(&cls[MIN((off + (die_has(&m, AT_data_bit_offset) ? die_uint(&m, AT_data_bit_offset, 0) / 8
-										       : die_uint(&m, AT_data_member_location, 0))) / 8, 1)], CLASS_INT);
+				merge(&cls[MIN((off +
+						(die_has(&m, AT_data_bit_offset) ? die_uint(&m, AT_data_bit_offset, 0) / 8 :
+										   die_uint(&m, AT_data_member_location, 0))) /
+						       8,
+					       1)],
+				      CLASS_INT);
 			else
 				classify(&elem, off + die_uint(&m, AT_data_member_location, 0), depth + 1, b, cls);
 		} while (die_next(&m));
@@ -244,13 +268,13 @@ static void classify(const struct die *type, u64 off, u32 depth, struct budget *
 /* Registers that were given away so far. */
 struct convention {
 	u32 ints, floats;
-	s64 stack;     /* bytes of arguments on the stack */
-	bool is_lost;  /* something came that is not understood: nothing behind it is known */
+	s64 stack;    /* bytes of arguments on the stack */
+	bool is_lost; /* something came that is not understood: nothing behind it is known */
 	bool is_rust, is_go;
 };
 
-/* C++: objects that cannot simply be copied are passed by address. Some compilers say so of the type, others only where the parameter is: at an
- * address that is kept somewhere. */
+/* C++: objects that cannot simply be copied are passed by address. Some compilers say so of the type, others only where the
+ * parameter is: at an address that is kept somewhere. */
 static bool by_reference(const struct die *t, const struct die *param)
 {
 	struct bytes expr;
@@ -261,19 +285,23 @@ static bool by_reference(const struct die *t, const struct die *param)
 		u8 op = (u8)cur_uint(&c, 1);
 
 		cur_sleb(&c);
-		if ((op == DW_OP_fbreg || (op >= DW_OP_breg0 && op <= DW_OP_breg31)) && cur_uint(&c, 1) == DW_OP_deref && !c.bad && c.p == c.end)
+		if ((op == DW_OP_fbreg || (op >= DW_OP_breg0 && op <= DW_OP_breg31)) && cur_uint(&c, 1) == DW_OP_deref &&
+		    !c.bad && c.p == c.end)
 			return true;
 	}
 	return die_strip(t, &s) && (s.tag == DW_TAG_structure_type || s.tag == DW_TAG_class_type) &&
-	       die_uint(&s, AT_calling_convention, 0) == DW_CC_pass_by_reference;
+		die_uint(&s, AT_calling_convention, 0) == DW_CC_pass_by_reference;
 }
 
 /* The scalars that a value is made of. */
 struct leaves {
-	struct { u64 off, size; bool is_float; } at[9];
-	u32 cnt;         /* may be more than are there */
+	struct {
+		u64 off, size;
+		bool is_float;
+	} at[9];
+	u32 cnt; /* may be more than are there */
 	bool is_unknown;
-	bool has_array;  /* of more than one element; it is unknown, too */
+	bool has_array; /* of more than one element; it is unknown, too */
 };
 
 static void find_leaves(const struct die *type, u64 off, u32 depth, struct budget *b, struct leaves *out)
@@ -310,7 +338,10 @@ static void find_leaves(const struct die *type, u64 off, u32 depth, struct budge
 				find_leaves(&elem, off + die_uint(&m, AT_data_member_location, 0), depth + 1, b, out);
 		} while (die_next(&m));
 		return;
-	case DW_TAG_base_type: case DW_TAG_pointer_type: case DW_TAG_enumeration_type: case DW_TAG_subroutine_type:
+	case DW_TAG_base_type:
+	case DW_TAG_pointer_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_subroutine_type:
 		if (!size)
 			return;
 		if (size > 8 || enc == DW_ATE_complex_float)
@@ -326,8 +357,8 @@ static void find_leaves(const struct die *type, u64 off, u32 depth, struct budge
 	out->is_unknown = true;
 }
 
-/* Rust: a value of one or two scalars takes a register for each, in the order of their places; others go in one register, or by address if
- * they do not fit. It does not promise so, but does it. */
+/* Rust: a value of one or two scalars takes a register for each, in the order of their places; others go in one register, or by
+ * address if they do not fit. It does not promise so, but does it. */
 static void place_by_rust(struct convention *cv, const struct die *type, struct dbg_param *out)
 {
 	struct budget b = { 1000 };
@@ -358,7 +389,8 @@ static void place_by_rust(struct convention *cv, const struct die *type, struct 
 		if (in.at[k].is_float)
 			cv->floats++;
 		else
-			out->pieces[i] = (struct dbg_piece){ DBG_REG, arg_regs[cv->ints++], 0, (u32)in.at[k].off, (u32)in.at[k].size };
+			out->pieces[i] = (struct dbg_piece){ DBG_REG, arg_regs[cv->ints++], 0, (u32)in.at[k].off,
+							     (u32)in.at[k].size };
 	}
 	if (out->why != in_float_reg)
 		out->piece_cnt = in.cnt;
@@ -380,7 +412,8 @@ static void place_by_go(struct convention *cv, const struct die *type, struct db
 		ints += !in.at[i].is_float;
 		floats += in.at[i].is_float;
 	}
-	if (in.has_array || in.cnt > ARRAY_CNT(in.at) || cv->ints + ints > ARRAY_CNT(go_regs) || cv->floats + floats > GO_FLOAT_REGS) {
+	if (in.has_array || in.cnt > ARRAY_CNT(in.at) || cv->ints + ints > ARRAY_CNT(go_regs) ||
+	    cv->floats + floats > GO_FLOAT_REGS) {
 		cv->stack = ALIGN_UP(cv->stack, MAX(out->type->align, 1));
 		out->pieces[0] = (struct dbg_piece){ DBG_MEM, SP_REG, CALL_BYTES + cv->stack, 0, size };
 		out->piece_cnt = size ? 1 : 0;
@@ -394,7 +427,8 @@ static void place_by_go(struct convention *cv, const struct die *type, struct db
 		return;
 	}
 	for (u32 i = 0; i < in.cnt; i++)
-		out->pieces[out->piece_cnt++] = (struct dbg_piece){ DBG_REG, go_regs[cv->ints++], 0, (u32)in.at[i].off, (u32)in.at[i].size };
+		out->pieces[out->piece_cnt++] = (struct dbg_piece){ DBG_REG, go_regs[cv->ints++], 0, (u32)in.at[i].off,
+								    (u32)in.at[i].size };
 }
 
 static void place_by_convention(struct convention *cv, const struct die *type, const struct die *param, struct dbg_param *out)
@@ -454,7 +488,8 @@ static void place_by_convention(struct convention *cv, const struct die *type, c
 		}
 	}
 #endif
-	if (cls[0] == CLASS_MEMORY || cls[1] == CLASS_MEMORY || cv->ints + ints > ARRAY_CNT(arg_regs) || cv->floats + floats > FLOAT_REGS) {
+	if (cls[0] == CLASS_MEMORY || cls[1] == CLASS_MEMORY || cv->ints + ints > ARRAY_CNT(arg_regs) ||
+	    cv->floats + floats > FLOAT_REGS) {
 		u32 align = size > 8 && out->type->align == 16 ? 16 : 8;
 
 		cv->stack = ALIGN_UP(cv->stack, align);
@@ -511,7 +546,8 @@ static void take_result(struct convention *cv, const struct die *func)
 /* ---- parameters ---- */
 
 /* has_rule: the calling convention holds for this function. */
-static void place(const struct die *func, const struct die *p, u64 entry, bool has_rule, struct convention *cv, struct dbg_param *out)
+static void place(const struct die *func, const struct die *p, u64 entry, bool has_rule, struct convention *cv,
+		  struct dbg_param *out)
 {
 	struct dbg_param by_rule = *out;
 	enum outcome o = LOC_EMPTY;
@@ -564,7 +600,8 @@ static bool is_plain(const struct die *func, const struct die *first)
 		struct dbg_param try = { .type = &type_u8 };
 		struct bytes expr;
 
-		if (p.tag == DW_TAG_formal_parameter && die_block(&p, AT_location, &expr) && evaluate(expr, func, &try) == LOC_LATER)
+		if (p.tag == DW_TAG_formal_parameter && die_block(&p, AT_location, &expr) &&
+		    evaluate(expr, func, &try) == LOC_LATER)
 			return true;
 	} while (die_next(&p));
 	return false;
@@ -582,10 +619,13 @@ static const struct dbg_func *read_func(struct dbg *d, const struct die *func, u
 {
 	struct dbg_func *f = arena_new(&d->arena, struct dbg_func);
 	/* What Go makes to pass a call on does not list all of its parameters. */
-	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust, .is_go = func->u->lang == DW_LANG_Go, .is_lost = die_flag(func, AT_trampoline) };
+	struct convention cv = { .is_rust = func->u->lang == DW_LANG_Rust,
+				 .is_go = func->u->lang == DW_LANG_Go,
+				 .is_lost = die_flag(func, AT_trampoline) };
 	struct die p, with, origin = *func;
 	vec(struct dbg_param) params = {};
-	/* What others can call is called by the rules. But copies that the compiler made for its own use (f.constprop.0) take other parameters. */
+	/* What others can call is called by the rules. But copies that the compiler made for its own use (f.constprop.0) take
+	 * other parameters. */
 	bool has_rule = cv.is_go || (die_with(func, AT_external, &with) && !strchr(symbol, '.'));
 	const char *name = die_name(func);
 
@@ -635,7 +675,9 @@ static bool find_func(const struct die *parent, u64 addr, u32 depth, struct die 
 		switch (d.tag) {
 		case DW_TAG_subprogram:
 			/* The entry is where its addresses start, also when it is in several parts. */
-			if (die_addr(&d, AT_entry_pc, &lo) ? lo == addr : die_addr(&d, AT_low_pc, &lo) && die_has(&d, AT_high_pc) ? lo == addr : false) {
+			if (die_addr(&d, AT_entry_pc, &lo)                                  ? lo == addr :
+				    die_addr(&d, AT_low_pc, &lo) && die_has(&d, AT_high_pc) ? lo == addr :
+											      false) {
 				*out = d;
 				return true;
 			}
@@ -650,7 +692,11 @@ static bool find_func(const struct die *parent, u64 addr, u32 depth, struct die 
 				}
 			}
 			break;
-		case DW_TAG_namespace: case DW_TAG_module: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
 			if (find_func(&d, addr, depth + 1, out))
 				return true;
 			break;
@@ -662,12 +708,12 @@ static bool find_func(const struct die *parent, u64 addr, u32 depth, struct die 
 const struct dbg_func *dbg_func_at(struct dbg *d, u64 addr, const char *symbol)
 {
 	const struct dbg_func *f = dbg_map_get(&d->funcs, addr);
-	struct unit *u;
+	struct dwarf_unit *u;
 	struct die root, func;
 
 	if (f)
 		return f;
-	u = unit_of_addr(d, addr);
+	u = dwarf_unit_of_addr(d, addr);
 	if (!u || !die_read(u, u->die_off, &root) || !find_func(&root, addr, 0, &func))
 		return NULL;
 	f = read_func(d, &func, addr, symbol);

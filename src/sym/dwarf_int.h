@@ -1,16 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Inside of the DWARF reader: sections, units, entries (DIEs) and their attributes. Only sym/dwarf*.c include this.
  *
- * Nothing is built that was not asked for. Units are found by jumping from header to header; entries are decoded one at a time, from the bytes,
- * each time they are looked at; only abbreviation tables are kept. Every walk goes forward in the file and every chain of references is
- * followed a bounded number of times, so that a hostile file costs time in proportion to its size at most.
+ * Nothing is built that was not asked for. Units are found by jumping from header to header; entries are decoded one at a time,
+ * from the bytes, each time they are looked at; only abbreviation tables are kept. Every walk goes forward in the file and every
+ * chain of references is followed a bounded number of times, so that a hostile file costs time in proportion to its size at most.
  */
 #pragma once
 
+#include "base/htab.h"
 #include "base/smap.h"
 #include "base/vec.h"
 #include "sym/dwarf.h"
 #include "sym/objfile.h"
 
+/* clang-format off */
 /* The numbers of the standard that are used here. */
 enum {
 	DW_TAG_array_type = 0x01, DW_TAG_class_type = 0x02, DW_TAG_enumeration_type = 0x04, DW_TAG_formal_parameter = 0x05, DW_TAG_lexical_block = 0x0b,
@@ -61,6 +64,8 @@ enum at {
 	AT_CNT
 };
 
+/* clang-format on */
+
 /* ---- bytes ---- */
 
 /* A place in a section. Reading past the end gives zeroes and sets bad. */
@@ -106,30 +111,35 @@ struct abbrevs {
 	vec(struct abbrev_attr) attrs;
 };
 
-struct unit {
+struct dwarf_unit {
 	struct dbg_set *set;
 	u32 index;
 	u64 off, end, die_off; /* in .debug_info: of the header, behind the unit, of the first entry */
 	u64 abbrev_off;
 	u8 version, addr_sz, off_sz;
-	bool is_type;          /* a type unit; sig is its name */
+	bool is_type; /* a type unit; sig is its name */
 	u64 sig, type_off;
-	/* From the first entry, once it was read (unit_load()). */
+	/* From the first entry, once it was read (dwarf_unit_load()). */
 	bool is_loaded, is_bad;
 	struct abbrevs *abbrevs;
 	u16 tag, lang;
-	bool is_split;         /* the rest is in a .dwo file */
-	bool has_ranges;       /* says which addresses it has */
+	bool is_split;   /* the rest is in a .dwo file */
+	bool has_ranges; /* says which addresses it has */
 	u64 str_offsets_base, addr_base, rnglists_base, loclists_base, low_pc, stmt_list;
 	bool has_lines;
 	const char *name, *comp_dir;
 };
 
 /* From 64-bit numbers to pointers. */
-struct dbg_map {
-	struct { u64 key; void *val; } *slot;
-	u32 cnt, cap;
+struct dbg_entry {
+	u64 key;
+	void *val;
 };
+struct dbg_map {
+	struct htab table; /* 1 + index into entries */
+	vec(struct dbg_entry) entries;
+};
+void dbg_map_release(struct dbg_map *m);
 void *dbg_map_get(const struct dbg_map *m, u64 key); /* NULL: none */
 void dbg_map_put(struct dbg_map *m, u64 key, void *val);
 
@@ -137,11 +147,11 @@ void dbg_map_put(struct dbg_map *m, u64 key, void *val);
 struct dbg_set {
 	struct dbg *dbg;
 	struct bytes info, abbrev, str, line, line_str, str_offsets, addr, rnglists, ranges, loclists, loc;
-	vec(struct unit) units; /* fixed once made: pointers stay valid */
+	vec(struct dwarf_unit) units; /* fixed once made: pointers stay valid */
 	bool has_units;
-	struct dbg_map sigs;      /* of type units → struct unit */
-	struct dbg_map abbrevs;   /* offset + 1 → struct abbrevs */
-	struct dbg_map lines;     /* offset + 1 → struct line_table */
+	struct dbg_map sigs;        /* of type units → struct dwarf_unit */
+	struct dbg_map abbrevs;     /* offset + 1 → struct abbrevs */
+	struct dbg_map lines;       /* offset + 1 → struct line_table */
 	u64 abbrev_left, line_left; /* how much may still be read: honest tables do not overlap */
 	struct dbg_set *alt;
 };
@@ -151,16 +161,9 @@ struct addr_range {
 };
 typedef vec(struct addr_range) range_list;
 
-/* A place that types refer to: struct type.src_id is an index into dbg.refs. */
-struct die_ref {
-	struct unit *u;
-	u64 off;
-	u32 state; /* of its type */
-};
-
 struct unit_range {
 	u64 lo, hi;
-	struct unit *u;
+	struct dwarf_unit *u;
 };
 
 struct dbg {
@@ -169,13 +172,11 @@ struct dbg {
 	struct arena arena;
 	struct objfile file, debug, alt_file; /* debug: separate; data NULL: none */
 	struct dbg_set main, alt;
-	vec(struct die_ref) refs;
-	struct dbg_map funcs;      /* entry → struct dbg_func */
-	struct dbg_map types;      /* die_key() → struct type */
-	struct smap names;         /* "preferred-unit keyword name" → struct type */
-	struct unit *prefer;       /* where names are looked for first */
-	u32 depth;
-	u64 list_left;             /* entries of range and location lists that may still be read */
+	struct dbg_map funcs;           /* entry → struct dbg_func */
+	struct dbg_conv *conv;          /* types that were asked for; NULL: none yet */
+	struct smap names;              /* "preferred-unit keyword name" → struct type */
+	struct dwarf_unit *prefer;      /* where names are looked for first */
+	u64 list_left;                  /* entries of range and location lists that may still be read */
 	vec(struct unit_range) by_addr; /* sorted; made when first asked for */
 	bool has_by_addr;
 };
@@ -183,37 +184,37 @@ struct dbg {
 /* All units of the set; made when first asked for. */
 void set_units(struct dbg_set *s);
 /* Reads the first entry. False: the unit cannot be used. */
-bool unit_load(struct unit *u);
+bool dwarf_unit_load(struct dwarf_unit *u);
 /* The unit that has the offset, or NULL. */
-struct unit *unit_at(struct dbg_set *s, u64 off);
+struct dwarf_unit *dwarf_unit_at(struct dbg_set *s, u64 off);
 /* The unit with code at the address (as the file has it), or NULL. */
-struct unit *unit_of_addr(struct dbg *d, u64 addr);
+struct dwarf_unit *dwarf_unit_of_addr(struct dbg *d, u64 addr);
 
 /* ---- entries ---- */
 
 struct form_val {
 	u16 form;
-	u64 u;          /* number, offset, index; length of a block */
-	const u8 *p;    /* start of a block or string */
+	u64 u;       /* number, offset, index; length of a block */
+	const u8 *p; /* start of a block or string */
 };
 
 struct die {
-	struct unit *u;
-	u64 off, next;  /* next: of the entry behind it in the file: its first child, or what follows */
-	u16 tag;        /* 0: the end of a list of children */
+	struct dwarf_unit *u;
+	u64 off, next; /* next: of the entry behind it in the file: its first child, or what follows */
+	u16 tag;       /* 0: the end of a list of children */
 	bool has_children;
-	u64 has;        /* bits of enum at */
+	u64 has; /* bits of enum at */
 	struct form_val at[AT_CNT];
 };
 
 /* A value of a form outside of an entry. False: unknown form, or it does not end. */
-bool form_read(struct cur *c, const struct unit *u, u16 form, struct form_val *v);
+bool form_read(struct cur *c, const struct dwarf_unit *u, u16 form, struct form_val *v);
 /* Entry i of a table of numbers that starts at base. False: it is not in the table. */
 bool table_entry(struct bytes table, u64 base, u64 i, u32 size, u64 *v);
-const char *form_str(const struct unit *u, const struct form_val *v);
+const char *form_str(const struct dwarf_unit *u, const struct form_val *v);
 
 /* Decodes the entry at off. False at the end of the unit, or if it is broken. */
-bool die_read(struct unit *u, u64 off, struct die *out);
+bool die_read(struct dwarf_unit *u, u64 off, struct die *out);
 /* Steps over the entry and its children. False at the end of the list that it is in. */
 bool die_next(struct die *d);
 /* Steps to the first child. False: there is none. */
@@ -231,7 +232,7 @@ u64 die_uint(const struct die *d, enum at a, u64 dflt);
 bool die_sdata(const struct die *d, enum at a, s64 *v); /* only where the sign is told */
 bool die_flag(const struct die *d, enum at a);
 bool die_ref(const struct die *d, enum at a, struct die *out);
-bool die_ref_place(const struct die *d, enum at a, struct unit **u, u64 *off);
+bool die_ref_place(const struct die *d, enum at a, struct dwarf_unit **u, u64 *off);
 bool die_block(const struct die *d, enum at a, struct bytes *out);
 
 /* The name, also by way of abstract_origin and specification; NULL: none. */
@@ -250,7 +251,7 @@ static inline bool form_is_loclist(u16 form)
 	return form == FORM_sec_offset || form == FORM_loclistx || form == FORM_data4 || form == FORM_data8;
 }
 
-static inline u64 die_key(const struct unit *u, u64 off)
+static inline u64 die_key(const struct dwarf_unit *u, u64 off)
 {
 	return off << 1 | (u->set == &u->set->dbg->alt);
 }
@@ -270,7 +271,7 @@ struct line_table {
 };
 
 /* NULL: the unit has none. */
-const struct line_table *unit_lines(struct unit *u);
+const struct line_table *dwarf_unit_lines(struct dwarf_unit *u);
 
 /* ---- functions ---- */
 
@@ -279,8 +280,9 @@ struct scope_path {
 	u32 cnt;
 };
 
-/* The innermost function (or inlined copy of one) that has the address, and in path (may be NULL) those around it. False: none. */
-bool scope_at(struct unit *u, u64 addr, struct die *out, struct scope_path *path);
+/* The innermost function (or inlined copy of one) that has the address, and in path (may be NULL) those around it. False: none.
+ */
+bool scope_at(struct dwarf_unit *u, u64 addr, struct die *out, struct scope_path *path);
 
 /* Whether code can be there: what the linker threw away is left in the tables, at address 0 or so. */
 bool dbg_is_code(const struct dbg *d, u64 addr);
@@ -295,17 +297,24 @@ struct scope {
 
 /* "a::b::" of a scope and those around it. */
 void put_scope(const struct scope *s, struct sbuf *out);
-/* Walks all entries that can be found by name: the preferred unit's first, then all, then what they share with other files. fn returns true to
- * end the walk. */
+/* Walks all entries that can be found by name: the preferred unit's first, then all, then what they share with other files. fn
+ * returns true to end the walk. */
 typedef bool (*walk_fn)(void *arg, const struct die *d, const struct scope *in);
 bool walk_all(struct dbg *d, walk_fn fn, void *arg);
 
 void dbg_types_init(struct dbg *d);
 /* Whether types have namespaces and need no keyword in this language. */
 bool dbg_lang_has_scopes(u16 lang);
+/* An entry of a type as a type of the language, which is made when it is asked for first. */
+const struct type *dbg_type_at(const struct die *d);
 /* The type that an entry's DW_AT_type says; void if there is none. */
 const struct type *dbg_type_of(const struct die *d);
+void dbg_conv_free(struct dbg_conv *c);
 /* The same as C spells it: "const char*"; NULL for other languages, and for types that a name alone does not tell. */
 const char *dbg_spelling_of(const struct die *d);
 /* The entry of a type behind const, typedef and their like. */
 bool die_strip(const struct die *d, struct die *out);
+/* The name of a type with the namespaces and classes around it ("ns::conn"); "" if it has none. */
+const char *die_full_name(const struct die *d);
+/* Where a struct that is only declared is defined, by its full name. False: nowhere. */
+bool die_definition(struct dbg *d, const struct die *declared, const char *name, struct die *out);

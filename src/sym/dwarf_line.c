@@ -1,10 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Line tables: from source lines to addresses and back. */
 #include <stdlib.h>
 
 #include "sym/dwarf_int.h"
 
-enum { LNS_extended, LNS_copy, LNS_advance_pc, LNS_advance_line, LNS_set_file, LNS_set_column, LNS_negate_stmt, LNS_set_basic_block, LNS_const_add_pc,
-       LNS_fixed_advance_pc };
+enum {
+	LNS_extended,
+	LNS_copy,
+	LNS_advance_pc,
+	LNS_advance_line,
+	LNS_set_file,
+	LNS_set_column,
+	LNS_negate_stmt,
+	LNS_set_basic_block,
+	LNS_const_add_pc,
+	LNS_fixed_advance_pc
+};
 enum { LNE_end_sequence = 1, LNE_set_address, LNE_define_file };
 enum { LNCT_path = 1, LNCT_directory_index = 2 };
 
@@ -19,7 +30,7 @@ static const char *join(struct arena *a, const char *dir, const char *name)
 
 typedef vec(const char *) name_list;
 
-static void read_names4(struct unit *u, struct cur *c, struct line_table *t)
+static void read_names4(struct dwarf_unit *u, struct cur *c, struct line_table *t)
 {
 	struct arena *a = &u->set->dbg->arena;
 	name_list dirs = {};
@@ -40,11 +51,13 @@ static void read_names4(struct unit *u, struct cur *c, struct line_table *t)
 }
 
 /* One list of DWARF 5: entries that describe themselves. */
-static void read_names5(struct unit *u, struct cur *c, const name_list *dirs, name_list *out)
+static void read_names5(struct dwarf_unit *u, struct cur *c, const name_list *dirs, name_list *out)
 {
 	struct arena *a = &u->set->dbg->arena;
 	u32 format_cnt = (u32)cur_uint(c, 1);
-	struct { u64 what, form; } format[256];
+	struct {
+		u64 what, form;
+	} format[256];
 	u64 cnt;
 
 	for (u32 i = 0; i < format_cnt; i++) {
@@ -89,8 +102,8 @@ static void row_add(struct dbg_set *s, struct line_table *t, const struct machin
 	vec_push(&t->rows, (struct line_row){ m->addr, m->file, m->line, m->col, m->is_stmt, is_end });
 }
 
-static void run(struct unit *u, struct cur *c, struct line_table *t, bool default_stmt, u32 min_len, s8 line_base, u8 line_range, u8 opcode_base,
-		const u8 *lengths)
+static void run(struct dwarf_unit *u, struct cur *c, struct line_table *t, bool default_stmt, u32 min_len, s8 line_base,
+		u8 line_range, u8 opcode_base, const u8 *lengths)
 {
 	const struct machine start = { .file = 1, .line = 1, .is_stmt = default_stmt };
 	struct machine m = start;
@@ -150,7 +163,7 @@ static void run(struct unit *u, struct cur *c, struct line_table *t, bool defaul
 		case LNS_fixed_advance_pc:
 			m.addr += cur_uint(c, 2);
 			break;
-		default: /* of no interest, or newer than this: the header tells how many numbers follow */
+		default: /* not needed, or newer than this code: the header has the number of operands */
 			for (u32 i = 0; i < lengths[op - 1]; i++)
 				cur_uleb(c);
 			break;
@@ -158,7 +171,7 @@ static void run(struct unit *u, struct cur *c, struct line_table *t, bool defaul
 	}
 }
 
-static void read_table(struct unit *u, struct line_table *t)
+static void read_table(struct dwarf_unit *u, struct line_table *t)
 {
 	struct cur c = cur_at(u->set->line, u->stmt_list), program;
 	u64 len = cur_uint(&c, 4), header_len;
@@ -166,7 +179,7 @@ static void read_table(struct unit *u, struct line_table *t)
 	u8 opcode_base, line_range, lengths[256] = {};
 	bool default_stmt;
 	s8 line_base;
-	struct unit in = *u; /* the table may be of the other width than the unit */
+	struct dwarf_unit in = *u; /* the table may be of the other width than the unit */
 
 	if (len == 0xffffffff) {
 		len = cur_uint(&c, 8);
@@ -185,7 +198,7 @@ static void read_table(struct unit *u, struct line_table *t)
 	cur_skip(&program, header_len);
 	min_len = (u32)cur_uint(&c, 1);
 	if (version >= 4)
-		cur_uint(&c, 1); /* operations in an instruction: 1 but on machines that are gone */
+		cur_uint(&c, 1); /* operations in an instruction: 1 except on obsolete machines */
 	default_stmt = cur_uint(&c, 1);
 	line_base = (s8)cur_uint(&c, 1);
 	line_range = (u8)cur_uint(&c, 1);
@@ -210,11 +223,11 @@ static void read_table(struct unit *u, struct line_table *t)
 	run(u, &program, t, default_stmt, min_len, line_base, line_range, opcode_base, lengths);
 }
 
-const struct line_table *unit_lines(struct unit *u)
+const struct line_table *dwarf_unit_lines(struct dwarf_unit *u)
 {
 	struct line_table *t;
 
-	if (!unit_load(u) || !u->has_lines)
+	if (!dwarf_unit_load(u) || !u->has_lines)
 		return NULL;
 	t = dbg_map_get(&u->set->lines, u->stmt_list + 1);
 	if (!t) {
@@ -234,8 +247,8 @@ static const char *file_of(const struct line_table *t, u32 file)
 
 bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out)
 {
-	struct unit *u = unit_of_addr(d, addr);
-	const struct line_table *t = u ? unit_lines(u) : NULL;
+	struct dwarf_unit *u = dwarf_unit_of_addr(d, addr);
+	const struct line_table *t = u ? dwarf_unit_lines(u) : NULL;
 	const struct line_row *best = NULL;
 	struct die scope;
 
@@ -248,14 +261,15 @@ bool dbg_line_at(struct dbg *d, u64 addr, struct dbg_place *out)
 	}
 	if (!best || !best->line)
 		return false;
-	*out = (struct dbg_place){ addr, file_of(t, best->file), best->line, best->col, scope_at(u, addr, &scope, NULL) ? die_name(&scope) : NULL };
+	*out = (struct dbg_place){ addr, file_of(t, best->file), best->line, best->col,
+				   scope_at(u, addr, &scope, NULL) ? die_name(&scope) : NULL };
 	return true;
 }
 
 u32 dbg_frames_at(struct dbg *d, u64 addr, struct dbg_place *frames, u32 max)
 {
-	struct unit *u = unit_of_addr(d, addr);
-	const struct line_table *t = u ? unit_lines(u) : NULL;
+	struct dwarf_unit *u = dwarf_unit_of_addr(d, addr);
+	const struct line_table *t = u ? dwarf_unit_lines(u) : NULL;
 	struct scope_path path = {};
 	struct dbg_place at;
 	struct die scope;
@@ -265,14 +279,15 @@ u32 dbg_frames_at(struct dbg *d, u64 addr, struct dbg_place *frames, u32 max)
 		return 0;
 	scope_at(u, addr, &scope, &path);
 	frames[cnt++] = at;
-	/* Each inlined copy says where it was called from: the line of the function around it. */
+	/* Each inlined copy has its call site: the line in the function around it. */
 	for (u32 i = path.cnt; i-- > 1 && cnt < max;) {
 		struct die inner, outer;
 
-		if (!die_read(u, path.offs[i], &inner) || !die_read(u, path.offs[i - 1], &outer) || inner.tag != DW_TAG_inlined_subroutine)
+		if (!die_read(u, path.offs[i], &inner) || !die_read(u, path.offs[i - 1], &outer) ||
+		    inner.tag != DW_TAG_inlined_subroutine)
 			break;
-		frames[cnt++] = (struct dbg_place){ addr, file_of(t, (u32)die_uint(&inner, AT_call_file, 0)), (u32)die_uint(&inner, AT_call_line, 0), 0,
-						    die_name(&outer) };
+		frames[cnt++] = (struct dbg_place){ addr, file_of(t, (u32)die_uint(&inner, AT_call_file, 0)),
+						    (u32)die_uint(&inner, AT_call_line, 0), 0, die_name(&outer) };
 	}
 	return cnt;
 }
@@ -329,7 +344,7 @@ void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct db
 		file += 2;
 	set_units(&d->main);
 	vec_for(u, &d->main.units) {
-		const struct line_table *t = unit_lines(u);
+		const struct line_table *t = dwarf_unit_lines(u);
 		bool *is_wanted, any;
 
 		if (!t || dbg_map_get(&seen, (u64)(uintptr_t)t))
@@ -342,7 +357,8 @@ void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct db
 			struct die scope;
 			bool has_scope;
 
-			if (r->is_end || !r->is_stmt || r->file >= t->files.cnt || !is_wanted[r->file] || r->line < line || !dbg_is_code(d, r->addr))
+			if (r->is_end || !r->is_stmt || r->file >= t->files.cnt || !is_wanted[r->file] || r->line < line ||
+			    !dbg_is_code(d, r->addr))
 				continue;
 			if (r->line > line || (col && r->col != col)) {
 				if (r->line > line && (!out->next_line || r->line < out->next_line))
@@ -350,19 +366,22 @@ void dbg_find_line(struct dbg *d, const char *file, u32 line, u32 col, struct db
 				continue;
 			}
 			has_scope = scope_at(u, r->addr, &scope, NULL);
-			vec_push(&hits, ((struct hit){ { r->addr, file_of(t, r->file), r->line, r->col, has_scope ? die_name(&scope) : NULL },
-						      has_scope ? die_key(u, scope.off) : 0 }));
+			vec_push(&hits,
+				 ((struct hit){
+					 { r->addr, file_of(t, r->file), r->line, r->col, has_scope ? die_name(&scope) : NULL },
+					 has_scope ? die_key(u, scope.off) : 0 }));
 		}
 		free(is_wanted);
 	}
 	if (hits.cnt)
 		qsort(hits.at, hits.cnt, sizeof(*hits.at), by_scope);
-	/* The compiler may cut a line into pieces and put others between them: the first of each function is where the line begins. */
+	/* The compiler may split a line and put others between the parts: the first part in each function is where the line
+	 * begins. */
 	for (u32 i = 0; i < hits.cnt; i++)
 		if (!i || !hits.at[i].scope || hits.at[i].scope != hits.at[i - 1].scope)
 			vec_push(&out->at, hits.at[i].place);
 	if (out->at.cnt)
 		qsort(out->at.at, out->at.cnt, sizeof(*out->at.at), by_place);
 	vec_free(&hits);
-	free(seen.slot);
+	dbg_map_release(&seen);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/elf.h"
 
 #include <errno.h>
@@ -17,19 +18,19 @@ struct part {
 	u64 addr, off, size; /* size: what the file has */
 };
 
-/* A symbol table, its strings, and what says which versions are old. */
+/* A symbol table, its strings, and the version of each symbol. */
 struct table {
 	const Elf64_Sym *sym;
 	u32 cnt;
 	struct bytes names, versym;
-	const char **versions; /* by the number that versym has: "@V1"; NULL: not told */
+	const char **versions; /* by the number in versym: "@V1"; NULL: unknown */
 	u32 version_cnt;
 };
 
 struct sym_elf {
 	struct objfile file;
-	u64 base;                     /* where the file begins in its archive */
-	struct objfile more[2];       /* separate debug file, .gnu_debugdata */
+	u64 base;               /* where the file begins in its archive */
+	struct objfile more[2]; /* separate debug file, .gnu_debugdata */
 	u32 more_cnt;
 	vec(struct table) tables;
 	struct arena arena;
@@ -95,7 +96,7 @@ static void read_versions(struct sym_elf *e, struct objfile *o, struct table *t)
 			if (def.vd_cnt && at + def.vd_aux + sizeof(aux) <= data.len) {
 				memcpy(&aux, data.at + at + def.vd_aux, sizeof(aux));
 				name = bytes_str(names, aux.vda_name);
-				/* The one of the file itself is no version of anything. */
+				/* The entry of the file itself is not the version of a symbol. */
 				if (name && def.vd_ndx < t->version_cnt && !(def.vd_flags & VER_FLG_BASE))
 					t->versions[def.vd_ndx] = arena_printf(&e->arena, "@@%s", name) + 1;
 			}
@@ -124,8 +125,8 @@ static bool read_symbols(struct sym_elf *e, struct objfile *o)
 		data = objfile_section(o, i);
 		if (!data.at || ((uintptr_t)data.at & 7))
 			continue;
-		t = (struct table){ (const void *)data.at, (u32)MIN(data.len / sizeof(Elf64_Sym), UINT32_MAX), objfile_section(o, o->sh[i].sh_link),
-				    is_full ? (struct bytes){} : versym };
+		t = (struct table){ (const void *)data.at, (u32)MIN(data.len / sizeof(Elf64_Sym), UINT32_MAX),
+				    objfile_section(o, o->sh[i].sh_link), is_full ? (struct bytes){} : versym };
 		if (!is_full)
 			read_versions(e, o, &t);
 		has_symtab |= is_full;
@@ -135,8 +136,8 @@ static bool read_symbols(struct sym_elf *e, struct objfile *o)
 	return has_symtab;
 }
 
-/* A stripped file's symbols may be elsewhere: in a file of its own, or packed into a section. The addresses in them are those of the stripped
- * file. Returns whether there is a full table. */
+/* A stripped file's symbols may be elsewhere: in a separate file, or packed into a section. The addresses in them are those of
+ * the stripped file. Returns whether there is a full table. */
 static bool read_separate(struct sym_elf *e, const char *path)
 {
 	if (!debugfile_open(&e->file, path, false, &e->more[e->more_cnt])) {
@@ -153,14 +154,14 @@ static int by_name_off(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of two entries with one name, one takes its arguments from the stack (ABI 0), and one of them translates for the other. Linkers call that one NAME.abi0: the one
- * in assembly, or what translates for it from there. */
+/* Of two entries with one name, one takes its arguments from the stack (ABI 0), and one of them is a wrapper for the other.
+ * Linkers call the ABI 0 entry NAME.abi0: it is either the function in assembly, or its wrapper. */
 static bool is_abi0(const struct go_func *g, const struct go_func *other)
 {
 	return g->is_asm || (g->is_special && !other->is_asm && !other->is_special);
 }
 
-/* A program of Go names its functions itself. */
+/* A Go program has its own table of functions. */
 static void read_go(struct sym_elf *e)
 {
 	vec(struct go_func) funcs = {};
@@ -176,11 +177,19 @@ static void read_go(struct sym_elf *e)
 		qsort(funcs.at, funcs.cnt, sizeof(*funcs.at), by_name_off);
 	for (u32 i = 0; i < funcs.cnt; i++) {
 		const struct go_func *g = &funcs.at[i];
-		const struct go_func *other = i && g[-1].name_off == g->name_off ? g - 1 : i + 1 < funcs.cnt && g[1].name_off == g->name_off ? g + 1 : NULL;
+		const struct go_func *other = i && g[-1].name_off == g->name_off ? g - 1 :
+			i + 1 < funcs.cnt && g[1].name_off == g->name_off        ? g + 1 :
+										   NULL;
 		const char *name = other && is_abi0(g, other) ? arena_printf(&e->arena, "%s.abi0", g->name) : g->name;
 
-		vec_push(&e->syms, (struct sym_func){ .name = name, .version = "", .addr = g->addr, .size = g->size, .bind = STB_LOCAL, .is_default = true,
-						      .is_go_asm = g->is_asm && name == g->name });
+		vec_push(&e->syms,
+			 (struct sym_func){ .name = name,
+					    .version = "",
+					    .addr = g->addr,
+					    .size = g->size,
+					    .bind = STB_LOCAL,
+					    .is_default = true,
+					    .is_go_asm = g->is_asm && name == g->name });
 	}
 	vec_free(&funcs);
 }
@@ -292,12 +301,14 @@ const struct sym_func *sym_elf_find(struct sym_elf *e, const char *name)
 
 	if (version && !version[strspn(version, "@")])
 		return NULL;
-	/* One look-up does not pay for sorting. */
+	/* Sorting does not pay for a single lookup. */
 	vec_for(f, &e->syms) {
 		if (strncmp(f->name, name, len) != 0 || f->name[len])
 			continue;
 		/* "@@V" asks for the default one, "@V" for that version, default or not */
-		if (version && (!str_eq(f->version + strspn(f->version, "@"), version + strspn(version, "@")) || (version[1] == '@' && !f->is_default)))
+		if (version &&
+		    (!str_eq(f->version + strspn(f->version, "@"), version + strspn(version, "@")) ||
+		     (version[1] == '@' && !f->is_default)))
 			continue;
 		if (!best || better(f, best) < 0)
 			best = f;
@@ -341,7 +352,7 @@ const struct sym_func *sym_elf_at(struct sym_elf *e, u64 addr)
 {
 	u32 lo = upto(e, addr);
 
-	/* The last symbol that starts before; what holds the address, if anything does, is shortly before. */
+	/* The last symbol that starts at or before the address; the one that contains it, if any, is shortly before. */
 	while (lo > 0) {
 		const struct sym_func *f = &e->syms.at[e->by_addr.at[--lo]], *first = f;
 
@@ -370,8 +381,8 @@ const struct sym_func *sym_elf_near(struct sym_elf *e, u64 addr)
 		f = &e->syms.at[e->by_addr.at[--i]];
 		if (addr - f->addr < f->size)
 			return f;
-		if (!f->size && (!best || best->addr == f->addr) && sym_elf_offset(e, f->addr, &start_off) && sym_elf_offset(e, addr, &off) &&
-		    off - start_off == addr - f->addr && tries == 16)
+		if (!f->size && (!best || best->addr == f->addr) && sym_elf_offset(e, f->addr, &start_off) &&
+		    sym_elf_offset(e, addr, &off) && off - start_off == addr - f->addr && tries == 16)
 			best = f;
 	}
 	return best;
@@ -402,8 +413,8 @@ bool sym_elf_symbol(struct sym_elf *e, const char *name, u64 *addr, u64 *size)
 			u32 type = ELF64_ST_TYPE(sym->st_info);
 			const char *s;
 
-			if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF ||
-			    sym->st_shndx == SHN_ABS || !sym->st_value)
+			if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE && type != STT_GNU_IFUNC) ||
+			    sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !sym->st_value)
 				continue;
 			s = bytes_str(t->names, sym->st_name);
 			if (!s || strncmp(s, name, len) != 0 || (s[len] && s[len] != '@'))

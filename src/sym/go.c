@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/go.h"
 
 #include <stdlib.h>
@@ -19,8 +20,8 @@ static u32 minor_version(struct bytes text)
 	return v;
 }
 
-/* The section .go.buildinfo: 14 bytes of magic, size of pointers, flags; then (flag 2, since Go 1.18) the version at byte 32, length first; or
- * the address of a Go string, which is an address and a length. */
+/* The section .go.buildinfo: 14 bytes of magic, size of pointers, flags; then (flag 2, since Go 1.18) the version at byte 32,
+ * length first; or the address of a Go string, which is an address and a length. */
 static u32 go_version(struct sym_elf *e)
 {
 	static const char magic[14] = "\xff Go buildinf:";
@@ -83,12 +84,15 @@ bool go_on_stack(const struct go_file *g, const struct sym_func *f)
 u64 go_entry(struct sym_elf *e, const struct sym_func *f)
 {
 #if defined(__x86_64__)
-	/* cmp 0x10(%r14),%rsp or %r12, into which an earlier instruction put how far down a large frame reaches (before 1.17 0x10(%rcx), and
-	 * %rax); jbe */
-	static const u8 looks[][4] = { { 0x49, 0x3b, 0x66, 0x10 }, { 0x4d, 0x3b, 0x66, 0x10 }, { 0x48, 0x3b, 0x61, 0x10 }, { 0x48, 0x3b, 0x41, 0x10 } };
+	/* cmp 0x10(%r14),%rsp or %r12, into which an earlier instruction put how far down a large frame reaches (before 1.17
+	 * 0x10(%rcx), and %rax); jbe */
+	static const u8 looks[][4] = {
+		{ 0x49, 0x3b, 0x66, 0x10 }, { 0x4d, 0x3b, 0x66, 0x10 }, { 0x48, 0x3b, 0x61, 0x10 }, { 0x48, 0x3b, 0x41, 0x10 }
+	};
 	struct bytes b = sym_elf_bytes(e, f->addr, f->size);
 
-	for (u32 at = 0, n, tries = 8; tries > 0 && at < b.len && (n = insn_decode(b.at + at, b.len - at).len); at += n, tries--) {
+	for (u32 at = 0, n, tries = 8; tries > 0 && at < b.len && (n = insn_decode(b.at + at, b.len - at).len);
+	     at += n, tries--) {
 		const u8 *p = b.at + at;
 		bool is_look = false;
 
@@ -113,7 +117,7 @@ bool go_returns(struct sym_elf *e, const struct sym_func *f, go_addrs *out)
 	if (!b.len)
 		return false;
 	for (u64 at = 0; at < b.len;) {
-		struct insn insn = insn_decode(b.at + at, b.len - at);
+		struct machine_insn insn = insn_decode(b.at + at, b.len - at);
 
 		if (!insn.len)
 			return false;

@@ -1,11 +1,13 @@
-/* Programs made by Go's own compiler, which breaks the customs that probes rely on:
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Programs built by Go's own compiler, which breaks conventions that probes rely on:
  *
- * - Stacks of goroutines start small and are moved when they are too small. A return probe of the kernel replaces the return address on the
- *   stack; Go's runtime finds an address there that belongs to no function and ends the program. So the return instructions themselves
- *   are to be probed.
- * - A function first looks whether the stack is large enough; if not, it has it moved and starts over. A probe on the first instruction would
- *   see such a call twice, so it belongs behind that look.
- * - Arguments and results are passed in other registers than in C; before Go 1.17, and in assembly (names that end in .abi0), on the stack.
+ * - Stacks of goroutines start small and are moved when they are too small. A return probe of the kernel replaces the return
+ * address on the stack; Go's runtime finds an address there that belongs to no function and ends the program. So the return
+ * instructions themselves are probed.
+ * - A function first checks whether the stack is large enough; if not, it has the stack moved and starts over. A probe on the
+ * first instruction would see such a call twice, so it is placed after that check.
+ * - Arguments and results are passed in other registers than in C; before Go 1.17, and in assembly (names that end in .abi0), on
+ * the stack.
  */
 #pragma once
 
@@ -14,8 +16,8 @@
 
 struct go_file {
 	bool is_go;
-	bool on_stack;          /* made before Go 1.17 */
-	u64 text_lo, text_hi;   /* Go's code; there may be C's as well */
+	bool on_stack;        /* made before Go 1.17 */
+	u64 text_lo, text_hi; /* Go's code; there may be C's as well */
 };
 
 void go_file_look(struct sym_elf *e, struct go_file *out);

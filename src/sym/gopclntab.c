@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/gopclntab.h"
 
 #define IS_ASM 4 /* a bit of a record's flags */
 
-/* Where things are. Words of the header are 8 bytes, counted from byte 8 on. */
+/* The layout of a format. Words of the header have 8 bytes, counted from byte 8 on. */
 struct go_form {
 	u32 magic;
 	u32 text, names, list; /* words of the header; 0: there is none */
@@ -18,7 +19,7 @@ static const struct go_form forms[] = {
 	{ 0xfffffff1, 2, 3, 7, 4, 4, 41 }, /* 1.20 */
 };
 
-/* A number of so many bytes; 0 if it is not in the data. */
+/* A number of the given size; 0 if it is not in the data. */
 static u64 number(struct bytes b, u64 off, u32 size)
 {
 	u64 v = 0;
@@ -33,7 +34,7 @@ static u64 header_word(struct bytes b, u32 i)
 	return number(b, 8 + 8 * (u64)i, 8);
 }
 
-/* In position-independent programs the dynamic linker fills in addresses. What it will write to addr, 0 if nothing. */
+/* In position-independent programs the dynamic linker fills in addresses. Returns the value that it writes to addr, 0 if none. */
 static u64 relocated(struct objfile *o, u64 addr)
 {
 	for (u32 i = 1; i < o->sh_cnt; i++) {

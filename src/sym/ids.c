@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/ids.h"
 
 #include <fts.h>
@@ -13,7 +14,10 @@
 /* The file is read directly: getpwuid() would load libraries, which a static program cannot do. */
 void ids_username(void *self, u32 uid, struct sbuf *out)
 {
-	static vec(struct user { u32 uid; const char *name; }) users;
+	static vec(struct user {
+		u32 uid;
+		const char *name;
+	}) users;
 	static bool is_read;
 
 	if (!is_read) {
@@ -71,7 +75,9 @@ static const hierarchies *all_hierarchies(void)
 		bool is_v2 = str_eq(m->mnt_type, "cgroup2");
 
 		if (is_v2 || str_eq(m->mnt_type, "cgroup"))
-			vec_push(&all, ((struct hierarchy){ is_v2, is_v2 ? xasprintf("unified") : hierarchy_name(m->mnt_dir), xasprintf("%s", m->mnt_dir) }));
+			vec_push(&all,
+				 ((struct hierarchy){ is_v2, is_v2 ? xasprintf("unified") : hierarchy_name(m->mnt_dir),
+						      xasprintf("%s", m->mnt_dir) }));
 	}
 	if (f)
 		endmntent(f);
@@ -98,14 +104,18 @@ static char *find_by_inode(const char *root, u64 id)
 
 static const char *find_path(const struct hierarchy *h, u64 id)
 {
-	static vec(struct found { const struct hierarchy *h; u64 id; char *path; }) cache;
+	static vec(struct found {
+		const struct hierarchy *h;
+		u64 id;
+		char *path;
+	}) cache;
 	char *path;
 
 	vec_for(f, &cache)
 		if (f->h == h && f->id == id)
 			return f->path;
 	path = find_by_inode(h->root, id);
-	if (path) /* one that is not there may come */
+	if (path) /* a missing one may be created later */
 		vec_push(&cache, ((struct found){ h, id, path }));
 	return path;
 }

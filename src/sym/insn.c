@@ -1,5 +1,7 @@
-/* x86-64: an instruction is prefixes, an opcode of one to three bytes or a VEX, EVEX or XOP prefix with one, and what the opcode asks for: a
- * ModRM byte, which in turn may ask for a SIB byte and a displacement, and an immediate operand. The maps below have a letter for each opcode:
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* x86-64: an instruction consists of prefixes, an opcode of one to three bytes or a VEX, EVEX or XOP prefix with one, and
+ * operands that depend on the opcode: a ModRM byte, which may be followed by a SIB byte and a displacement, and an immediate
+ * operand. The maps below have a letter for each opcode:
  *
  *   .  nothing            m  ModRM               x  not in 64-bit mode, or undefined
  *   b  8 bits             B  ModRM and 8 bits    p  prefix
@@ -7,7 +9,7 @@
  *   d  32 bits            w  16 bits             W  16 and 8 bits (enter)
  *   v  as z, 64 bits with REX.W                  o  64 bits, 32 bits with prefix 67
  *   3  group 3: ModRM, and 8 bits if it is a test (its reg field 0 or 1)     4  the same with z
- *   (control registers, 0F 20 to 0F 23, ignore the part of ModRM that would ask for more)
+ *   (control registers, 0F 20 to 0F 23, ignore the part of ModRM that would add operands)
  *   r  REX   e  escape to the second map   V  VEX   E  EVEX   X  XOP, or ModRM (pop)   F  escape to map 0F 38   A  to 0F 3A
  */
 #include "sym/insn.h"
@@ -17,39 +19,39 @@
 static const char map1[] =
 	/*       0123456789abcdef */
 	/* 0x */ "mmmmbzxxmmmmbzxe"
-	/* 1x */ "mmmmbzxxmmmmbzxx"
-	/* 2x */ "mmmmbzpxmmmmbzpx"
-	/* 3x */ "mmmmbzpxmmmmbzpx"
-	/* 4x */ "rrrrrrrrrrrrrrrr"
-	/* 5x */ "................"
-	/* 6x */ "xxEmppppzZbB...."
-	/* 7x */ "bbbbbbbbbbbbbbbb"
-	/* 8x */ "BZxBmmmmmmmmmmmX"
-	/* 9x */ "..........x....."
-	/* ax */ "oooo....bz......"
-	/* bx */ "bbbbbbbbvvvvvvvv"
-	/* cx */ "BBw.VVBZW.w..bx."
-	/* dx */ "mmmmxxx.mmmmmmmm"
-	/* ex */ "bbbbbbbbddxb...."
-	/* fx */ "p.pp..34......mm";
+		 /* 1x */ "mmmmbzxxmmmmbzxx"
+		 /* 2x */ "mmmmbzpxmmmmbzpx"
+		 /* 3x */ "mmmmbzpxmmmmbzpx"
+		 /* 4x */ "rrrrrrrrrrrrrrrr"
+		 /* 5x */ "................"
+		 /* 6x */ "xxEmppppzZbB...."
+		 /* 7x */ "bbbbbbbbbbbbbbbb"
+		 /* 8x */ "BZxBmmmmmmmmmmmX"
+		 /* 9x */ "..........x....."
+		 /* ax */ "oooo....bz......"
+		 /* bx */ "bbbbbbbbvvvvvvvv"
+		 /* cx */ "BBw.VVBZW.w..bx."
+		 /* dx */ "mmmmxxx.mmmmmmmm"
+		 /* ex */ "bbbbbbbbddxb...."
+		 /* fx */ "p.pp..34......mm";
 
 static const char map2[] =
 	/* 0x */ "mmmmx.....x.xm.B"
-	/* 1x */ "mmmmmmmmmmmmmmmm"
-	/* 2x */ "bbbbxxxxmmmmmmmm"
-	/* 3x */ "......x.FxAxxxxx"
-	/* 4x */ "mmmmmmmmmmmmmmmm"
-	/* 5x */ "mmmmmmmmmmmmmmmm"
-	/* 6x */ "mmmmmmmmmmmmmmmm"
-	/* 7x */ "BBBBmmm.mmxxmmmm"
-	/* 8x */ "dddddddddddddddd"
-	/* 9x */ "mmmmmmmmmmmmmmmm"
-	/* ax */ "...mBmxx...mBmmm"
-	/* bx */ "mmmmmmmmmmBmmmmm"
-	/* cx */ "mmBmBBBm........"
-	/* dx */ "mmmmmmmmmmmmmmmm"
-	/* ex */ "mmmmmmmmmmmmmmmm"
-	/* fx */ "mmmmmmmmmmmmmmmm";
+		 /* 1x */ "mmmmmmmmmmmmmmmm"
+		 /* 2x */ "bbbbxxxxmmmmmmmm"
+		 /* 3x */ "......x.FxAxxxxx"
+		 /* 4x */ "mmmmmmmmmmmmmmmm"
+		 /* 5x */ "mmmmmmmmmmmmmmmm"
+		 /* 6x */ "mmmmmmmmmmmmmmmm"
+		 /* 7x */ "BBBBmmm.mmxxmmmm"
+		 /* 8x */ "dddddddddddddddd"
+		 /* 9x */ "mmmmmmmmmmmmmmmm"
+		 /* ax */ "...mBmxx...mBmmm"
+		 /* bx */ "mmmmmmmmmmBmmmmm"
+		 /* cx */ "mmBmBBBm........"
+		 /* dx */ "mmmmmmmmmmmmmmmm"
+		 /* ex */ "mmmmmmmmmmmmmmmm"
+		 /* fx */ "mmmmmmmmmmmmmmmm";
 
 #define INSN_MAX 15
 
@@ -92,7 +94,8 @@ static u32 modrm(struct cursor *c)
 	return m >> 3 & 7;
 }
 
-/* What follows the opcode of a VEX or EVEX instruction. Its maps are those of 0F, 0F 38 and 0F 3A, then two without immediates. */
+/* What follows the opcode of a VEX or EVEX instruction. Its maps are those of 0F, 0F 38 and 0F 3A, then two without immediates.
+ */
 static bool vector(struct cursor *c, u32 map, bool is_evex, u8 *out)
 {
 	u8 op = next(c);
@@ -158,11 +161,11 @@ static bool operands(struct cursor *c, char shape, bool has_66, bool has_67, boo
 	return false;
 }
 
-struct insn insn_decode(const u8 *p, size_t len)
+struct machine_insn insn_decode(const u8 *p, size_t len)
 {
 	struct cursor c = { p, p + MIN(len, INSN_MAX) };
 	bool has_66 = false, has_67 = false, has_w = false, ok;
-	struct insn insn = {};
+	struct machine_insn insn = {};
 	char shape;
 	u8 op, b;
 
@@ -226,14 +229,14 @@ struct insn insn_decode(const u8 *p, size_t len)
 
 #elif defined(__aarch64__)
 
-struct insn insn_decode(const u8 *p, size_t len)
+struct machine_insn insn_decode(const u8 *p, size_t len)
 {
 	u32 word;
 
 	if (len < sizeof(word))
-		return (struct insn){};
+		return (struct machine_insn){};
 	memcpy(&word, p, sizeof(word));
-	return (struct insn){ .len = sizeof(word), .is_return = (word & 0xfffffc1f) == 0xd65f0000 }; /* ret xN */
+	return (struct machine_insn){ .len = sizeof(word), .is_return = (word & 0xfffffc1f) == 0xd65f0000 }; /* ret xN */
 }
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* /etc/ld.so.cache, in the format that glibc has written since 2.2:
  *
  *   "glibc-ld.so.cache1.1" | u32 lib_cnt | u32 strings_len | u8 flags, pad[3] | u32 extensions | u32 unused[3]
@@ -32,13 +33,13 @@
 #define OUR_FLAGS 0x0303
 static const char *const lib_dirs[] = {
 	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-	"/usr/local/lib", "/usr/local/lib64",
+	"/usr/local/lib",        "/usr/local/lib64",
 };
 #elif defined(__aarch64__)
 #define OUR_FLAGS 0x0a03
 static const char *const lib_dirs[] = {
 	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-	"/usr/local/lib", "/usr/local/lib64",
+	"/usr/local/lib",         "/usr/local/lib64",
 };
 #endif
 

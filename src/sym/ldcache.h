@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* From a name to a file: libraries as the dynamic linker finds them, programs as the shell finds them. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/objfile.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #endif
 
 #define UNPACK_MAX (2ull << 30) /* of one section */
-#define ZLIB_RATIO 1040         /* zlib cannot do better: a section that claims more is lying */
+#define ZLIB_RATIO 1040         /* the best ratio of zlib: a section that claims more is invalid */
 
 #ifndef ELFCOMPRESS_ZLIB
 #define ELFCOMPRESS_ZLIB 1
@@ -188,7 +189,9 @@ bool objfile_next_note(struct bytes notes, u64 align, size_t *off, struct obj_no
 	desc_off = ALIGN_UP(sizeof(nh) + (size_t)nh.n_namesz, a);
 	if (desc_off > left || nh.n_descsz > left - desc_off)
 		return false;
-	*out = (struct obj_note){ nh.n_type, { notes.at + *off + sizeof(nh), nh.n_namesz }, { notes.at + *off + desc_off, nh.n_descsz } };
+	*out = (struct obj_note){ nh.n_type,
+				  { notes.at + *off + sizeof(nh), nh.n_namesz },
+				  { notes.at + *off + desc_off, nh.n_descsz } };
 	*off += MIN(ALIGN_UP(desc_off + nh.n_descsz, a), left);
 	return true;
 }
@@ -198,7 +201,8 @@ static bool find_build_id(struct bytes notes, u64 align, struct bytes *out)
 	struct obj_note n;
 
 	for (size_t off = 0; objfile_next_note(notes, align, &off, &n);) {
-		if (n.type == NT_GNU_BUILD_ID && n.name.len == 4 && !memcmp(n.name.at, "GNU", 4) && n.desc.len >= 2 && n.desc.len <= 64) {
+		if (n.type == NT_GNU_BUILD_ID && n.name.len == 4 && !memcmp(n.name.at, "GNU", 4) && n.desc.len >= 2 &&
+		    n.desc.len <= 64) {
 			*out = n.desc;
 			return true;
 		}
@@ -213,9 +217,10 @@ struct bytes objfile_build_id(struct objfile *o)
 	for (u32 i = 1; i < o->sh_cnt; i++)
 		if (o->sh[i].sh_type == SHT_NOTE && find_build_id(objfile_section(o, i), o->sh[i].sh_addralign, &id))
 			return id;
-	/* Sections can be stripped; what is loaded cannot. */
+	/* Section headers can be stripped; loaded segments cannot. */
 	for (u32 i = 0; i < o->ph_cnt; i++)
-		if (o->ph[i].p_type == PT_NOTE && find_build_id(slice(o, o->ph[i].p_offset, o->ph[i].p_filesz), o->ph[i].p_align, &id))
+		if (o->ph[i].p_type == PT_NOTE &&
+		    find_build_id(slice(o, o->ph[i].p_offset, o->ph[i].p_filesz), o->ph[i].p_align, &id))
 			return id;
 	return id;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/proc.h"
 
 #include <errno.h>
@@ -155,7 +156,7 @@ u32 proc_inner_pid(u32 pid)
 	return inner;
 }
 
-/* A file that has the inode: file systems that lie over others show the same inode, but not the same device. */
+/* Opens a file and compares its inode: stacked file systems show the same inode, but not the same device. */
 static bool is_same(int fd, u64 ino)
 {
 	struct stat st;

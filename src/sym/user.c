@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "sym/user.h"
 
 #include <errno.h>
@@ -10,22 +11,23 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/htab.h"
 #include "base/io.h"
 #include "base/smap.h"
 #include "base/vec.h"
 #include "sym/dwarf.h"
 #include "sym/elf.h"
 
-#define REREAD_NS 50000000ull        /* /proc/PID/maps is not read more often for addresses that are nowhere */
+#define REREAD_NS 50000000ull /* the least time between two reads of /proc/PID/maps for unknown addresses */
 #define PERF_MAP_MAX (256u << 20)
-#define INHERIT_MAX 4096             /* generations that a search follows */
-#define HELD_MAX 4096                /* files that are kept open */
+#define INHERIT_MAX 4096 /* generations that a search follows */
+#define HELD_MAX 4096    /* files that are kept open */
 #define NONE UINT32_MAX
 
 struct file {
 	const char *path;
 	u64 ino;
-	int fd; /* keeps the file, while there are not too many; -1: not */
+	int fd; /* keeps the file open, while there are not too many; -1: closed */
 	struct sym_elf *elf;
 	struct dbg *dbg; /* NULL: none, or not wanted */
 	bool is_tried;
@@ -43,17 +45,16 @@ struct jit_sym {
 
 struct proc {
 	u32 pid;
-	u32 older;      /* the process that had this ID before, or NONE */
-	u32 next;       /* in the chain of its hash bucket */
-	u32 parent;     /* whose first parent_cnt mappings it inherited, or NONE */
+	u32 older;  /* the process that had this ID before, or NONE */
+	u32 parent; /* whose first parent_cnt mappings it inherited, or NONE */
 	u32 parent_cnt;
-	u64 since_ns;   /* of the first notice */
-	u64 read_ns;    /* when /proc was read; 0: never */
-	bool is_new;    /* its mappings are known from the start */
-	bool is_over;   /* usyms_forget() found that it has ended */
+	u64 since_ns;             /* of the first notice */
+	u64 read_ns;              /* when /proc was read; 0: never */
+	bool is_new;              /* its mappings are known from the start */
+	bool is_over;             /* usyms_forget() found that it has ended */
 	vec(struct mapping) maps; /* oldest first */
 	vec(struct jit_sym) jit;  /* sorted */
-	u64 jit_size;   /* of the file when it was read */
+	u64 jit_size;             /* of the file when it was read */
 };
 
 struct usyms {
@@ -62,7 +63,7 @@ struct usyms {
 	struct smap by_id; /* "DEVICE INODE PATH" → index + 1 into files */
 	u32 held;          /* files with a descriptor */
 	vec(struct proc) procs;
-	u32 *bucket, bucket_cnt;
+	struct htab by_pid; /* 1 + index of the newest process of an ID */
 	bool is_watched, with_lines;
 };
 
@@ -72,9 +73,6 @@ struct usyms *usyms_new(bool with_lines)
 
 	u->with_lines = with_lines;
 	arena_init(&u->arena);
-	u->bucket_cnt = 1024;
-	u->bucket = xzalloc(u->bucket_cnt * sizeof(*u->bucket));
-	memset(u->bucket, 0xff, u->bucket_cnt * sizeof(*u->bucket));
 	return u;
 }
 
@@ -95,7 +93,7 @@ void usyms_free(struct usyms *u)
 	vec_free(&u->files);
 	vec_free(&u->procs);
 	smap_release(&u->by_id);
-	free(u->bucket);
+	htab_release(&u->by_pid);
 	arena_release(&u->arena);
 	free(u);
 }
@@ -115,26 +113,42 @@ static u64 now_ns(void)
 
 /* ---- processes ---- */
 
+static u32 *proc_place(const struct usyms *u, u32 pid)
+{
+	htab_for(p, &u->by_pid, u64_hash(pid))
+		if (u->procs.at[*p - 1].pid == pid)
+			return p;
+	return NULL;
+}
+
 static u32 proc_find(const struct usyms *u, u32 pid)
 {
-	u32 i = u->bucket[pid % u->bucket_cnt];
+	const u32 *place = proc_place(u, pid);
 
-	while (i != NONE && u->procs.at[i].pid != pid)
-		i = u->procs.at[i].next;
-	return i;
+	return place ? *place - 1 : NONE;
 }
 
-/* A new process of this ID; the one that had it before stays behind it. */
+/* From now on, i is the newest process of its ID. */
+static void proc_index(struct usyms *u, u32 i)
+{
+	u32 pid = u->procs.at[i].pid, *place = proc_place(u, pid);
+
+	if (place)
+		*place = i + 1;
+	else
+		htab_add(&u->by_pid, u64_hash(pid), i + 1);
+}
+
+/* A new process with this ID; the previous one is kept after it in the chain. */
 static u32 proc_add(struct usyms *u, u32 pid, u64 ns)
 {
-	u32 *head = &u->bucket[pid % u->bucket_cnt];
-
-	vec_push(&u->procs, (struct proc){ .pid = pid, .older = proc_find(u, pid), .next = *head, .parent = NONE, .since_ns = ns });
-	*head = u->procs.cnt - 1;
-	return *head;
+	vec_push(&u->procs, (struct proc){ .pid = pid, .older = proc_find(u, pid), .parent = NONE, .since_ns = ns });
+	proc_index(u, u->procs.cnt - 1);
+	return u->procs.cnt - 1;
 }
 
-/* Programs and libraries of containers go with their last process, others may be replaced: files are opened when they are first heard of. */
+/* Files of a container disappear with its last process, and others may be replaced: so files are opened when they are first
+ * seen. */
 static void hold(struct usyms *u, struct file *f, u32 pid, const struct proc_map *m)
 {
 	if (u->held >= HELD_MAX || *f->path != '/' || str_starts(f->path, "//"))
@@ -158,7 +172,7 @@ static u32 file_index(struct usyms *u, u32 pid, const struct proc_map *m)
 		struct file *f = &u->files.at[(uintptr_t)found - 1];
 
 		free(key);
-		/* The process that had it before may have been gone already. */
+		/* The previous process with this ID may have ended already. */
 		if (!f->elf && f->fd < 0) {
 			hold(u, f, pid, m);
 			f->is_tried &= f->fd < 0;
@@ -196,7 +210,7 @@ static void mapping_add(struct usyms *u, u32 proc, const struct proc_map *m)
 	struct mapping add = { m->start, m->end, m->off, file_index(u, u->procs.at[proc].pid, m) };
 	const struct mapping *old = own_mapping(u, proc, m->start);
 
-	/* What is known needs no second entry. */
+	/* A known mapping needs no second entry. */
 	if (old && old->start == add.start && old->end == add.end && old->off == add.off && old->file == add.file)
 		return;
 	vec_push(&u->procs.at[proc].maps, add);
@@ -238,7 +252,7 @@ void usyms_add(struct usyms *u, u32 pid, const struct proc_map *m, u64 ns)
 
 	if (i == NONE) {
 		i = proc_add(u, pid, ns);
-		proc_read(u, i); /* what it had before, if it still lives */
+		proc_read(u, i); /* its earlier mappings, if it is still alive */
 	}
 	mapping_add(u, i, m);
 }
@@ -252,7 +266,7 @@ void usyms_fork(struct usyms *u, u32 pid, u32 parent, u64 ns)
 		usyms_remember(u, parent);
 		from = proc_find(u, parent);
 	}
-	/* Notices of several CPUs: the child's first may come before that of its birth. */
+	/* Notifications come from several CPUs: the child's first one may come before the fork. */
 	if (i == NONE || u->procs.at[i].since_ns <= ns)
 		i = proc_add(u, pid, ns);
 	p = &u->procs.at[i];
@@ -271,7 +285,7 @@ static bool lives(u32 pid)
 	return !kill((pid_t)pid, 0) || errno != ESRCH;
 }
 
-/* Moves those that stay (NONE: does not) to the places that `to` says. */
+/* Moves the processes that stay to their new index in `to` (NONE: dropped). */
 static void procs_move(struct usyms *u, const u32 *to)
 {
 	u32 cnt = 0;
@@ -294,13 +308,9 @@ static void procs_move(struct usyms *u, const u32 *to)
 		if (to[i] != NONE)
 			u->procs.at[to[i]] = u->procs.at[i];
 	u->procs.cnt = cnt;
-	memset(u->bucket, 0xff, u->bucket_cnt * sizeof(*u->bucket));
-	for (u32 i = 0; i < cnt; i++) {
-		u32 *head = &u->bucket[u->procs.at[i].pid % u->bucket_cnt];
-
-		u->procs.at[i].next = *head;
-		*head = i;
-	}
+	htab_clear(&u->by_pid);
+	for (u32 i = 0; i < cnt; i++)
+		proc_index(u, i);
 }
 
 void usyms_forget(struct usyms *u, bool (*is_wanted)(void *arg, u32 pid), void *arg)
@@ -312,7 +322,7 @@ void usyms_forget(struct usyms *u, bool (*is_wanted)(void *arg, u32 pid), void *
 		bool was_over = p->is_over;
 
 		p->is_over = !(proc_find(u, p->pid) == i && lives(p->pid)) && !is_wanted(arg, p->pid);
-		/* With it stay those whose mappings it inherited. */
+		/* The processes whose mappings it inherited stay, too. */
 		for (u32 k = was_over && p->is_over ? NONE : i; k != NONE && !to[k]; k = u->procs.at[k].parent)
 			to[k] = 1;
 	}
@@ -411,7 +421,7 @@ static void read_perf_map(struct usyms *u, struct proc *p)
 		fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return;
-	/* Everybody may write to /tmp: only a plain file, and not the world. */
+	/* Every user may write to /tmp: only a regular file of limited size is read. */
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= PERF_MAP_MAX && (u64)st.st_size != p->jit_size &&
 	    !io_read_fd(fd, &text, NULL)) {
 		p->jit_size = st.st_size;

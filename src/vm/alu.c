@@ -1,5 +1,7 @@
-/* Arithmetic, conditions and atomic operations, with the kernel's answers where C has none: a division by zero yields 0, a
- * remainder by zero leaves the operand, shift counts are taken modulo the width, and the smallest number divided by -1 is itself.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Arithmetic, conditions and atomic operations, with the kernel's results where C leaves them undefined: a division by zero
+ * yields 0, a remainder by zero leaves the operand, shift counts are taken modulo the width, and the smallest number divided by
+ * -1 is itself.
  */
 #include "vm/internal.h"
 
@@ -194,7 +196,7 @@ void vm_atomic(struct vm_frame *f, const struct insn *i, u8 *p)
 		new = old | src;
 		break;
 	case BPF_AND:
-		new = old & src;
+		new = old &src;
 		break;
 	case BPF_XOR:
 		new = old ^ src;

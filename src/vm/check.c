@@ -1,8 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The checks that need no run: is every instruction one that the kernel knows, with its unused fields zero, does control stay
  * inside of functions, and is everything reached. */
 #include "vm/internal.h"
 
 #include <stdio.h>
+
+#include "image/disasm.h"
 
 struct check {
 	struct vm_prog *p;
@@ -13,87 +16,17 @@ struct check {
 
 enum { IS_FUNC = 1, IS_TAIL = 2 /* second half of LD_IMM64 */, IS_REACHED = 4 };
 
-static const char *const alu_text[] = { "+=",  "-=", "*=", "/=", "|=",   "&=",   "<<=", ">>=",
-					"neg", "%=", "^=", "=",  "s>>=", "swap", "?",   "?" };
-static const char *const jmp_text[] = { "goto", "==",   ">", ">=", "&",  "!=",  "s>", "s>=",
-					"call", "exit", "<", "<=", "s<", "s<=", "?",  "?" };
-
-static const char *size_text(u8 code)
-{
-	return BPF_SIZE(code) == BPF_B ? "8" : BPF_SIZE(code) == BPF_H ? "16" : BPF_SIZE(code) == BPF_W ? "32" : "64";
-}
-
-static void operand_text(const struct insn *i, char r, char *buf, u32 sz)
-{
-	if (BPF_SRC(i->code) == BPF_X)
-		snprintf(buf, sz, "%c%u", r, i->src);
-	else
-		snprintf(buf, sz, "%d", i->imm);
-}
-
-void vm_insn_text(const struct insn *i, char *buf, u32 sz)
-{
-	u8 cls = BPF_CLASS(i->code), op = BPF_OP(i->code);
-	char r = cls == BPF_ALU || cls == BPF_JMP32 ? 'w' : 'r', rhs[16];
-
-	operand_text(i, r, rhs, sizeof(rhs));
-	switch (cls) {
-	case BPF_LD:
-		snprintf(buf, sz, "r%u = %s%d ll", i->dst,
-			 i->src == BPF_PSEUDO_MAP_FD ? "map " :
-			 i->src                      ? "address " :
-						       "",
-			 i->imm);
-		return;
-	case BPF_LDX:
-		snprintf(buf, sz, "r%u = *(%c%s *)(r%u %+d)", i->dst, BPF_MODE(i->code) == BPF_MEMSX ? 's' : 'u',
-			 size_text(i->code), i->src, i->off);
-		return;
-	case BPF_ST:
-		snprintf(buf, sz, "*(u%s *)(r%u %+d) = %d", size_text(i->code), i->dst, i->off, i->imm);
-		return;
-	case BPF_STX:
-		if (BPF_MODE(i->code) == BPF_ATOMIC)
-			snprintf(buf, sz, "atomic 0x%x *(u%s *)(r%u %+d), r%u", i->imm, size_text(i->code), i->dst, i->off,
-				 i->src);
-		else
-			snprintf(buf, sz, "*(u%s *)(r%u %+d) = r%u", size_text(i->code), i->dst, i->off, i->src);
-		return;
-	case BPF_ALU:
-	case BPF_ALU64:
-		if (op == BPF_NEG)
-			snprintf(buf, sz, "%c%u = -%c%u", r, i->dst, r, i->dst);
-		else if (op == BPF_END)
-			snprintf(buf, sz, "r%u = swap%d r%u", i->dst, i->imm, i->dst);
-		else
-			snprintf(buf, sz, "%c%u %s%s %s", r, i->dst, i->off ? "s" : "", alu_text[op >> 4], rhs);
-		return;
-	case BPF_JMP:
-	case BPF_JMP32:
-		if (op == BPF_CALL && i->src == 0)
-			snprintf(buf, sz, "call %s", helper_name(i->imm));
-		else if (op == BPF_CALL)
-			snprintf(buf, sz, "call pc%+d", i->imm);
-		else if (op == BPF_EXIT)
-			snprintf(buf, sz, "exit");
-		else if (op == BPF_JA)
-			snprintf(buf, sz, "goto pc%+d", cls == BPF_JMP32 ? i->imm : i->off);
-		else
-			snprintf(buf, sz, "if %c%u %s %s goto pc%+d", r, i->dst, jmp_text[op >> 4], rhs, i->off);
-		return;
-	}
-}
-
 void vm_fault_set(struct vm_fault *f, const struct vm_prog *p, u32 pc, const char *fmt, va_list ap)
 {
-	char insn[64];
+	struct sbuf insn = {};
 	u32 n = 0;
 
 	f->has_insn = pc < p->cnt;
 	f->insn = pc;
 	if (f->has_insn) {
-		vm_insn_text(&p->insns[pc], insn, sizeof(insn));
-		n = snprintf(f->text, sizeof(f->text), "instruction %u (%s): ", pc, insn);
+		insn_print(&p->insns[pc], p->cnt - pc, &insn);
+		n = snprintf(f->text, sizeof(f->text), "instruction %u (%s): ", pc, sbuf_str(&insn));
+		sbuf_release(&insn);
 	}
 	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
 }
@@ -220,7 +153,7 @@ static bool check_ld_imm64(struct check *c, u32 pc, const struct insn *i)
 {
 	const struct vm_map *m;
 
-	if (i->code != (BPF_LD | BPF_IMM | BPF_DW))
+	if (!insn_is_wide(i))
 		return bad(c, pc, "unknown operation");
 	if (!(c->flags[pc + 1] & IS_TAIL) || i[1].code || i[1].dst || i[1].src || i[1].off || i->off)
 		return bad(c, pc, "the second half of the constant is malformed");
@@ -304,7 +237,7 @@ static u16 insn_uses(const struct insn *i)
 		if (op != BPF_CALL)
 			return dst | rhs;
 		if (i->src)
-			return 0; /* what a subprogram does not read need not be set */
+			return 0; /* arguments that a subprogram does not read need not be set */
 		args = vm_helper_args(i->imm);
 		return ((1 << args) - 1) << 1;
 	}
@@ -313,11 +246,6 @@ static u16 insn_uses(const struct insn *i)
 
 /* ---- functions and control flow ---- */
 
-static bool is_ld_imm64(const struct insn *i)
-{
-	return i->code == (BPF_LD | BPF_IMM | BPF_DW);
-}
-
 static bool is_call(const struct insn *i)
 {
 	return i->code == (BPF_JMP | BPF_CALL) && i->src == BPF_PSEUDO_CALL;
@@ -325,7 +253,7 @@ static bool is_call(const struct insn *i)
 
 static bool is_func_addr(const struct insn *i)
 {
-	return is_ld_imm64(i) && i->src == BPF_PSEUDO_FUNC;
+	return insn_is_wide(i) && i->src == BPF_PSEUDO_FUNC;
 }
 
 /* Jumps stay in their function, and control does not run over its end. */
@@ -344,8 +272,9 @@ static bool check_functions(struct check *c)
 		for (end = start + 1; end < cnt && !(c->flags[end] & IS_FUNC); end++)
 			;
 		last = &insns[end - 1];
-		if ((c->flags[end - 1] & IS_TAIL) || (last->code != (BPF_JMP | BPF_EXIT) && last->code != (BPF_JMP | BPF_JA) &&
-						      last->code != (BPF_JMP32 | BPF_JA)))
+		if ((c->flags[end - 1] & IS_TAIL) ||
+		    (last->code != (BPF_JMP | BPF_EXIT) && last->code != (BPF_JMP | BPF_JA) &&
+		     last->code != (BPF_JMP32 | BPF_JA)))
 			return bad(c, end - 1, "the last instruction of a function is not exit or goto");
 		for (u32 pc = start; pc < end; pc++) {
 			const struct insn *i = &insns[pc];
@@ -385,7 +314,7 @@ static bool check_reached(struct check *c)
 		if (is_jump)
 			reach(c, jump_target(pc, i));
 		if (i->code != (BPF_JMP | BPF_EXIT) && !(is_jump && op == BPF_JA))
-			reach(c, pc + (is_ld_imm64(i) ? 2 : 1));
+			reach(c, pc + (insn_is_wide(i) ? 2 : 1));
 	}
 	for (u32 pc = 0; pc < c->p->cnt; pc++)
 		if (!(c->flags[pc] & (IS_REACHED | IS_TAIL)))
@@ -401,7 +330,7 @@ static bool check_all(struct check *c)
 	if (!cnt || cnt > BPF_MAX_INSNS)
 		return bad(c, ~0u, "a program of %u instructions", cnt);
 	for (u32 pc = 0; pc < cnt; pc++) {
-		if (!is_ld_imm64(&insns[pc]))
+		if (!insn_is_wide(&insns[pc]))
 			continue;
 		if (pc + 1 == cnt)
 			return bad(c, pc, "the second half of the constant is missing");

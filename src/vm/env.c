@@ -1,4 +1,5 @@
-/* The world of a program that runs in this process: by default the process's own. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The environment of a program that runs in this process: by default the process's own. */
 #include "vm/internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* The helpers that our code generator calls, with the kernel's answers. What the verifier would refuse (a bad pointer, a map of
- * the wrong kind) is a fault; what the kernel answers with an error code is answered with that code. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The helpers that our code generator calls, with the kernel's results. An argument that the verifier would reject (a bad
+ * pointer, a map of the wrong kind) is a fault; where the kernel returns an error code, the same code is returned. */
 #include "vm/internal.h"
 
 #include <errno.h>
@@ -21,7 +22,10 @@ static struct vm_map *map_arg(struct vm_run *r, u64 v, u32 kinds)
 {
 	vec_for(at, &r->vm->maps) {
 		struct vm_map *m = *at;
-		u32 kind = m->def.type == BPF_MAP_TYPE_STACK_TRACE ? MK_STACKS : vm_map_is_hash(m) ? MK_HASH : vm_map_is_array(m) ? MK_ARRAY : MK_RING;
+		u32 kind = m->def.type == BPF_MAP_TYPE_STACK_TRACE ? MK_STACKS :
+			vm_map_is_hash(m)                          ? MK_HASH :
+			vm_map_is_array(m)                         ? MK_ARRAY :
+								     MK_RING;
 
 		if ((u64)m != v || !m->def.type)
 			continue;
@@ -34,7 +38,7 @@ static struct vm_map *map_arg(struct vm_run *r, u64 v, u32 kinds)
 	return NULL;
 }
 
-/* Sizes are bounded by the verifier: anything huge is a negative number in disguise. */
+/* The verifier bounds sizes: a huge one is a negative number. */
 static bool size_arg(struct vm_run *r, u64 v, bool may_be_zero)
 {
 	if (v > INT32_MAX || (!v && !may_be_zero)) {
@@ -115,12 +119,12 @@ static u64 h_for_each_map_elem(struct vm_run *r, const u64 a[5])
 		return 0;
 	if (a[3])
 		return ERR(-EINVAL);
-	/* Elements that the callback adds are not visited, so this ends; slots may grow meanwhile. */
-	for (u32 i = 0; i < vm_map_slots(m) && !stop; i++) {
+	/* Elements that the callback adds are not visited, so this ends. There may be more of them meanwhile. */
+	for (u32 i = 0; i < vm_map_elems(m) && !stop; i++) {
 		u8 *key, *value;
 		bool ok;
 
-		if (!vm_map_slot(m, i, seq, r->cpu, &key, &value))
+		if (!vm_map_elem(m, i, seq, r->cpu, &key, &value))
 			continue;
 		if (!key) { /* an array's key is a number of ours, readable while the callback runs */
 			vec_push(&r->reservations, (struct vm_reservation){ NULL, (u8 *)&i, sizeof(i) });
@@ -481,7 +485,7 @@ static u64 h_get_stack(struct vm_run *r, const u64 a[5])
 	return sz;
 }
 
-/* The kernel's place in its table depends on all frames, too, and one that is taken is not given to another stack. */
+/* As in the kernel, the position in the table depends on all frames, and an occupied position is not given to another stack. */
 static u64 h_get_stackid(struct vm_run *r, const u64 a[5])
 {
 	const struct vm_env *e = &r->vm->env;

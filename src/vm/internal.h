@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of vm/ share. */
 #pragma once
 
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "vm/vm.h"
 
-/* Bytes around stack frames and map values that nobody may touch, so that an access a little off its object hits nothing else. */
+/* Guard bytes around stack frames and map values: an access slightly outside its object hits no other object. */
 enum { VM_GUARD = 256 };
-/* Fills memory that the kernel would hand out as it is: what was never written is seen in results. */
+/* Fills memory that the kernel would hand out uninitialised, so that reads of unwritten bytes show in results. */
 enum { VM_POISON = 0xa5 };
-/* Upper half of what LD_IMM64 of a function yields, which is no address that anything could be read from. */
+/* Upper half of the value that LD_IMM64 of a function yields. It is not a readable address. */
 #define VM_FUNC_TAG 0x636e7566ull
 
 struct vm_region {
@@ -82,7 +83,7 @@ enum vm_access {
 };
 /* The host address of size > 0 bytes that a program may access this way, or NULL and the run has failed. */
 u8 *vm_access(struct vm_run *r, u64 addr, u32 size, enum vm_access acc);
-/* Stack, maps and rings: what in the kernel has kernel addresses. */
+/* Stack, maps and rings: memory that has kernel addresses in the kernel. */
 bool vm_is_internal(const struct vm_run *r, u64 addr);
 /* Copies bytes as probe_read does. -EFAULT, or -ERANGE as x86 has it, when any cannot be read. */
 int vm_probe(struct vm_run *r, void *dst, u64 addr, u32 size, u32 spaces);
@@ -95,7 +96,7 @@ u64 vm_alu(const struct insn *i, u64 dst, u64 src);
 bool vm_cond(u8 op, bool is_32, u64 a, u64 b);
 void vm_atomic(struct vm_frame *f, const struct insn *i, u8 *p);
 
-/* check.c: what an instruction reads, and whether a program is well-formed */
+/* check.c: the registers that an instruction reads, and whether a program is well-formed */
 bool vm_check(struct vm_prog *p, struct vm_fault *fault);
 void vm_fault_set(struct vm_fault *f, const struct vm_prog *p, u32 pc, const char *fmt, va_list ap);
 
@@ -109,8 +110,8 @@ enum vm_elem_state { VM_ELEM_FREE, VM_ELEM_LIVE, VM_ELEM_DEAD };
 
 struct vm_elem {
 	u8 state;
-	u32 hash, next;         /* in its bucket: 1 + slot */
-	u32 lru_prev, lru_next; /* 1 + slot */
+	u32 hash, next;         /* in its bucket: 1 + index */
+	u32 lru_prev, lru_next; /* 1 + index */
 	u64 seq;
 };
 
@@ -123,11 +124,11 @@ struct vm_map {
 	u32 val_stride; /* from one CPU's value to the next */
 	u32 val_off, elem_stride;
 	/* hash kinds */
-	u32 slot_cnt, cnt;
+	u32 elem_cnt, cnt;
 	u32 *buckets, bucket_mask;
-	vec(struct vm_elem) elems; /* slots that were ever used */
+	vec(struct vm_elem) elems; /* those that were ever used */
 	vec(u32) free, dead;
-	u32 lru_first, lru_last; /* least recently used first; 1 + slot */
+	u32 lru_first, lru_last; /* least recently used first; 1 + index */
 	/* ring */
 	u64 prod, cons;
 };
@@ -135,18 +136,18 @@ struct vm_map {
 bool vm_map_is_hash(const struct vm_map *m);
 bool vm_map_is_array(const struct vm_map *m);
 void vm_map_free(struct vm_map *m);
-/* Releases the slots of deleted elements: no run has pointers to them any more. */
+/* Releases deleted elements: no run has pointers to them any more. */
 void vm_map_reclaim(struct vm_map *m);
-/* NULL when size bytes at addr (inside of m->mem) belong to one key or value, else what is wrong. */
+/* NULL when size bytes at addr (inside m->mem) belong to one key or value, else the reason why not. */
 const char *vm_map_locate(const struct vm_map *m, u64 addr, u32 size, bool write);
 /* The address of the value for a CPU, or NULL. */
 u8 *vm_map_find(struct vm_map *m, const void *key, u32 cpu);
 /* cpu -1: value holds all CPUs' values. */
 int vm_map_set(struct vm_map *m, const void *key, const void *value, s32 cpu, u64 flags);
 int vm_map_remove(struct vm_map *m, const void *key);
-/* The key of slot i and this CPU's value, if it exists and is not newer than seq. */
-bool vm_map_slot(struct vm_map *m, u32 i, u64 seq, u32 cpu, u8 **key, u8 **value);
-u32 vm_map_slots(const struct vm_map *m);
+/* The key of element i and this CPU's value, if it exists and is not newer than seq. */
+bool vm_map_elem(struct vm_map *m, u32 i, u64 seq, u32 cpu, u8 **key, u8 **value);
+u32 vm_map_elems(const struct vm_map *m);
 
 /* ring.c */
 u8 *vm_ring_reserve(struct vm_map *m, u64 size);

@@ -1,10 +1,12 @@
-/* Maps. A map's memory is one reserved piece of address space, of which only what is used gets pages; an element is a slot in it:
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Maps. A map's memory is one reserved piece of address space, of which only what is used gets pages; an element has a place in
+ * it:
  *
  *   hash:          key | guard | value | guard [| next CPU's value | guard …]
  *   array:         value            (as the kernel maps it into user space)
  *   per-CPU array: value | guard [| next CPU's value | guard …]
  *
- * so that an address tells its element, and whether an access stays inside of one key or value, by division. */
+ * so that a division finds the element of an address, and whether an access stays inside one key or value. */
 #include "vm/internal.h"
 
 #include <errno.h>
@@ -13,7 +15,7 @@
 
 enum {
 	ELEM_GUARD = 64,
-	SPARE_SLOTS = 4096, /* deleted elements that a run can still have pointers to */
+	SPARE_ELEMS = 4096, /* deleted elements that a run can still have pointers to */
 	MAX_BUCKETS = 1 << 16,
 	MAX_ELEM_SZ = 4 << 20,
 };
@@ -93,7 +95,7 @@ static int check_def(const struct vm_map *m)
 static int layout(struct vm_map *m)
 {
 	const struct image_map *d = &m->def;
-	u64 val_sz = ALIGN_UP((u64)d->value_sz, 8), slots = d->max_entries, elem, val_stride;
+	u64 val_sz = ALIGN_UP((u64)d->value_sz, 8), elems = d->max_entries, elem, val_stride;
 
 	if (d->type == BPF_MAP_TYPE_RINGBUF) {
 		m->mem_sz = 2ull * d->max_entries; /* see ring.c */
@@ -103,15 +105,15 @@ static int layout(struct vm_map *m)
 	val_stride = d->type == BPF_MAP_TYPE_ARRAY ? val_sz : val_sz + ELEM_GUARD;
 	if (vm_map_is_hash(m)) {
 		m->val_off = ALIGN_UP(d->key_sz, 8) + ELEM_GUARD;
-		slots += SPARE_SLOTS;
+		elems += SPARE_ELEMS;
 	}
 	elem = m->val_off + m->cpu_cnt * val_stride;
-	if (slots > UINT32_MAX || elem > UINT32_MAX || slots > (1ull << 46) / elem)
+	if (elems > UINT32_MAX || elem > UINT32_MAX || elems > (1ull << 46) / elem)
 		return -E2BIG;
 	m->val_stride = val_stride;
 	m->elem_stride = elem;
-	m->slot_cnt = slots;
-	m->mem_sz = slots * elem;
+	m->elem_cnt = elems;
+	m->mem_sz = elems * elem;
 	return 0;
 }
 
@@ -131,7 +133,7 @@ int vm_map_add(struct vm *vm, const struct image_map *def)
 			err = layout(m);
 		if (err)
 			goto fail;
-		/* One guard more, so that what is next in the address space is not taken for an element. */
+		/* One more guard, so that the memory that follows is not mistaken for an element. */
 		mem = mmap(NULL, m->mem_sz + VM_GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 			   0);
 		if (mem == MAP_FAILED) {
@@ -172,16 +174,19 @@ struct vm_map *vm_map(struct vm *vm, u32 index)
 	return index < vm->maps.cnt && vm->maps.at[index]->def.type ? vm->maps.at[index] : NULL;
 }
 
-/* ---- hash maps ---- */
+/* ---- hash maps ----
+ *
+ * Not base/htab.h: as in the kernel, the size of the map fixes the number of buckets, and elements carry their own links (chain,
+ * LRU). So a run never waits for a table to grow. */
 
-static u8 *slot_key(const struct vm_map *m, u32 slot)
+static u8 *elem_key(const struct vm_map *m, u32 elem)
 {
-	return m->mem + (u64)slot * m->elem_stride;
+	return m->mem + (u64)elem * m->elem_stride;
 }
 
-static u8 *slot_value(const struct vm_map *m, u32 slot, u32 cpu)
+static u8 *elem_value(const struct vm_map *m, u32 elem, u32 cpu)
 {
-	return slot_key(m, slot) + m->val_off + (u64)cpu * m->val_stride;
+	return elem_key(m, elem) + m->val_off + (u64)cpu * m->val_stride;
 }
 
 static u32 key_hash(const struct vm_map *m, const u8 *key)
@@ -193,12 +198,12 @@ static u32 key_hash(const struct vm_map *m, const u8 *key)
 	return h ^ h >> 32;
 }
 
-/* 1 + slot, 0: none */
-static u32 find_slot(const struct vm_map *m, const void *key, u32 hash)
+/* 1 + index, 0: none */
+static u32 find_elem(const struct vm_map *m, const void *key, u32 hash)
 {
 	u32 s = m->buckets[hash & m->bucket_mask];
 
-	while (s && (m->elems.at[s - 1].hash != hash || memcmp(slot_key(m, s - 1), key, m->def.key_sz) != 0))
+	while (s && (m->elems.at[s - 1].hash != hash || memcmp(elem_key(m, s - 1), key, m->def.key_sz) != 0))
 		s = m->elems.at[s - 1].next;
 	return s;
 }
@@ -221,7 +226,7 @@ static void lru_append(struct vm_map *m, u32 s)
 	m->lru_last = s;
 }
 
-static void drop_slot(struct vm_map *m, u32 s)
+static void drop_elem(struct vm_map *m, u32 s)
 {
 	struct vm_elem *e = &m->elems.at[s - 1];
 	u32 *link = &m->buckets[e->hash & m->bucket_mask];
@@ -239,32 +244,32 @@ static void drop_slot(struct vm_map *m, u32 s)
 
 void vm_map_reclaim(struct vm_map *m)
 {
-	vec_for(slot, &m->dead) {
-		m->elems.at[*slot].state = VM_ELEM_FREE;
-		vec_push(&m->free, *slot);
+	vec_for(elem, &m->dead) {
+		m->elems.at[*elem].state = VM_ELEM_FREE;
+		vec_push(&m->free, *elem);
 	}
 	m->dead.cnt = 0;
 }
 
-static u32 take_slot(struct vm_map *m)
+static u32 take_elem(struct vm_map *m)
 {
-	u32 slot;
+	u32 elem;
 
 	if (m->free.cnt)
 		return m->free.at[--m->free.cnt];
-	if (m->elems.cnt < m->slot_cnt) {
+	if (m->elems.cnt < m->elem_cnt) {
 		vec_push(&m->elems, (struct vm_elem){});
 		return m->elems.cnt - 1;
 	}
-	/* More deletions in one run than there are spare slots: the oldest goes, as it may in the kernel. */
-	slot = m->dead.at[0];
+	/* More deletions in one run than there are spare elements: the oldest is reused, as may happen in the kernel. */
+	elem = m->dead.at[0];
 	memmove(m->dead.at, m->dead.at + 1, --m->dead.cnt * sizeof(*m->dead.at));
-	return slot;
+	return elem;
 }
 
-static u32 add_slot(struct vm_map *m, const void *key, u32 hash)
+static u32 add_elem(struct vm_map *m, const void *key, u32 hash)
 {
-	u32 s = 1 + take_slot(m);
+	u32 s = 1 + take_elem(m);
 	struct vm_elem *e = &m->elems.at[s - 1];
 
 	*e = (struct vm_elem){
@@ -272,17 +277,17 @@ static u32 add_slot(struct vm_map *m, const void *key, u32 hash)
 	};
 	m->buckets[hash & m->bucket_mask] = s;
 	lru_append(m, s);
-	memcpy(slot_key(m, s - 1), key, m->def.key_sz);
+	memcpy(elem_key(m, s - 1), key, m->def.key_sz);
 	m->cnt++;
 	return s;
 }
 
-static void write_value(struct vm_map *m, u32 slot, const u8 *value, s32 cpu, bool is_new)
+static void write_value(struct vm_map *m, u32 elem, const u8 *value, s32 cpu, bool is_new)
 {
 	u32 stride = ALIGN_UP(m->def.value_sz, 8);
 
 	for (u32 c = 0; c < m->cpu_cnt; c++) {
-		u8 *v = slot_value(m, slot, c);
+		u8 *v = elem_value(m, elem, c);
 
 		if (m->cpu_cnt > 1 && cpu < 0)
 			memcpy(v, value + (u64)c * stride, m->def.value_sz);
@@ -295,7 +300,7 @@ static void write_value(struct vm_map *m, u32 slot, const u8 *value, s32 cpu, bo
 
 static int hash_set(struct vm_map *m, const void *key, const void *value, s32 cpu, u64 flags)
 {
-	u32 hash = key_hash(m, key), old = find_slot(m, key, hash), s;
+	u32 hash = key_hash(m, key), old = find_elem(m, key, hash), s;
 
 	if (old && flags == BPF_NOEXIST)
 		return -EEXIST;
@@ -312,13 +317,13 @@ static int hash_set(struct vm_map *m, const void *key, const void *value, s32 cp
 	if (!old && m->cnt >= m->def.max_entries) {
 		if (!is_lru(m))
 			return -E2BIG;
-		drop_slot(m, m->lru_first);
+		drop_elem(m, m->lru_first);
 	}
 	/* The source may be the old value itself: it must not be reused before it is copied. */
-	s = add_slot(m, key, hash);
+	s = add_elem(m, key, hash);
 	write_value(m, s - 1, value, cpu, true);
 	if (old)
-		drop_slot(m, old);
+		drop_elem(m, old);
 	return 0;
 }
 
@@ -338,16 +343,16 @@ u8 *vm_map_find(struct vm_map *m, const void *key, u32 cpu)
 
 	if (vm_map_is_array(m)) {
 		s = array_index(key);
-		return s < m->def.max_entries ? slot_value(m, s, m->cpu_cnt > 1 ? cpu : 0) : NULL;
+		return s < m->def.max_entries ? elem_value(m, s, m->cpu_cnt > 1 ? cpu : 0) : NULL;
 	}
-	s = find_slot(m, key, key_hash(m, key));
+	s = find_elem(m, key, key_hash(m, key));
 	if (!s)
 		return NULL;
 	if (is_lru(m)) {
 		lru_unlink(m, s);
 		lru_append(m, s);
 	}
-	return slot_value(m, s - 1, m->cpu_cnt > 1 ? cpu : 0);
+	return elem_value(m, s - 1, m->cpu_cnt > 1 ? cpu : 0);
 }
 
 int vm_map_set(struct vm_map *m, const void *key, const void *value, s32 cpu, u64 flags)
@@ -370,25 +375,25 @@ int vm_map_remove(struct vm_map *m, const void *key)
 
 	if (vm_map_is_array(m))
 		return -EINVAL;
-	s = find_slot(m, key, key_hash(m, key));
+	s = find_elem(m, key, key_hash(m, key));
 	if (!s)
 		return -ENOENT;
-	drop_slot(m, s);
+	drop_elem(m, s);
 	return 0;
 }
 
 const char *vm_map_locate(const struct vm_map *m, u64 addr, u32 size, bool write)
 {
 	u64 off = addr - (u64)m->mem, in;
-	u32 slot;
+	u32 elem;
 
 	if (m->def.type == BPF_MAP_TYPE_RINGBUF)
-		return "ring memory that is not reserved (or was given back already)";
-	slot = off / m->elem_stride;
+		return "ring memory that is not reserved (or was already submitted or discarded)";
+	elem = off / m->elem_stride;
 	in = off % m->elem_stride;
-	if (slot >= m->slot_cnt)
+	if (elem >= m->elem_cnt)
 		return "access past the last element";
-	if (vm_map_is_hash(m) && (slot >= m->elems.cnt || m->elems.at[slot].state == VM_ELEM_FREE))
+	if (vm_map_is_hash(m) && (elem >= m->elems.cnt || m->elems.at[elem].state == VM_ELEM_FREE))
 		return "access to an element that does not exist";
 	if (in < m->val_off) {
 		if (in + size > m->def.key_sz)
@@ -403,21 +408,21 @@ const char *vm_map_locate(const struct vm_map *m, u64 addr, u32 size, bool write
 	return NULL;
 }
 
-u32 vm_map_slots(const struct vm_map *m)
+u32 vm_map_elems(const struct vm_map *m)
 {
 	return vm_map_is_hash(m) ? m->elems.cnt : m->def.max_entries;
 }
 
-bool vm_map_slot(struct vm_map *m, u32 i, u64 seq, u32 cpu, u8 **key, u8 **value)
+bool vm_map_elem(struct vm_map *m, u32 i, u64 seq, u32 cpu, u8 **key, u8 **value)
 {
 	if (vm_map_is_hash(m)) {
 		if (m->elems.at[i].state != VM_ELEM_LIVE || m->elems.at[i].seq > seq)
 			return false;
-		*key = slot_key(m, i);
+		*key = elem_key(m, i);
 	} else {
 		*key = NULL;
 	}
-	*value = slot_value(m, i, m->cpu_cnt > 1 ? cpu : 0);
+	*value = elem_value(m, i, m->cpu_cnt > 1 ? cpu : 0);
 	return true;
 }
 
@@ -433,13 +438,13 @@ u32 vm_map_stride(const struct vm_map *m)
 	return vm_map_is_percpu(m) ? ALIGN_UP(m->def.value_sz, 8) * m->cpu_cnt : m->def.value_sz;
 }
 
-static void copy_out(const struct vm_map *m, u32 slot, u8 *out)
+static void copy_out(const struct vm_map *m, u32 elem, u8 *out)
 {
 	u32 stride = ALIGN_UP(m->def.value_sz, 8);
 
 	memset(out, 0, vm_map_stride(m));
 	for (u32 c = 0; c < m->cpu_cnt; c++)
-		memcpy(out + (u64)c * stride, slot_value(m, slot, c), m->def.value_sz);
+		memcpy(out + (u64)c * stride, elem_value(m, elem, c), m->def.value_sz);
 }
 
 static bool is_keyed(const struct vm_map *m)
@@ -456,7 +461,7 @@ int vm_map_lookup(struct vm_map *m, const void *key, void *value)
 	if (vm_map_is_array(m))
 		s = array_index(key) < m->def.max_entries ? 1 + array_index(key) : 0;
 	else
-		s = find_slot(m, key, key_hash(m, key));
+		s = find_elem(m, key, key_hash(m, key));
 	if (!s)
 		return -ENOENT;
 	copy_out(m, s - 1, value);
@@ -481,8 +486,8 @@ void vm_map_walk(struct vm_map *m, bool (*fn)(void *arg, const void *key, const 
 	if (!is_keyed(m))
 		return;
 	out = xzalloc(vm_map_stride(m));
-	for (u32 i = 0; i < vm_map_slots(m); i++) {
-		if (!vm_map_slot(m, i, seq, 0, &key, &value))
+	for (u32 i = 0; i < vm_map_elems(m); i++) {
+		if (!vm_map_elem(m, i, seq, 0, &key, &value))
 			continue;
 		copy_out(m, i, out);
 		if (!fn(arg, key ? (const void *)key : &i, out))

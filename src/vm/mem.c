@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Which memory a program may touch, and how.
  *
  * An address is looked for in the stack frames, the context, the ring records that the run has reserved, the maps and the extra
@@ -97,7 +98,7 @@ static u8 *ctx_access(struct vm_run *r, u64 addr, u32 size, enum vm_access acc)
 static u8 *lookup(struct vm_run *r, u64 addr, u32 size, enum vm_access acc)
 {
 	u32 want = acc == VM_LOAD || acc == VM_IN ? VM_REGION_READ :
-		   acc == VM_ATOMIC               ? VM_REGION_READ | VM_REGION_WRITE :
+		acc == VM_ATOMIC                  ? VM_REGION_READ | VM_REGION_WRITE :
 						    VM_REGION_WRITE;
 
 	for (u32 i = r->depth + 1; i-- > 0;) {

@@ -1,5 +1,6 @@
-/* An image in the interpreter: the implementation of run/object.h that needs no kernel and no privilege. */
-#include "run/object.h"
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An image in the interpreter: the implementation of image/object.h that needs no kernel and no privilege. */
+#include "image/object.h"
 
 #include <errno.h>
 #include <time.h>
@@ -31,11 +32,11 @@ struct vm_env *vm_object_env(struct object *o)
 	return vm_env(self(o)->vm);
 }
 
-/* Says what happened at the place of the script that the instruction was made for: the last line entry that is not behind it. */
+/* Reports the fault at the place of the script that the instruction was compiled from: the last line entry at or before it. */
 static void report(struct vm_object *v, u32 prog, const struct vm_fault *fault)
 {
 	const struct image_prog *p = &v->base.image->progs.at[prog];
-	const char *name = p->unit && p->unit->name ? p->unit->name : "?";
+	const char *name = p->name ? p->name : "?";
 	const struct line_info *line = NULL;
 
 	for (u32 i = 0; fault->has_insn && i < p->line_cnt && p->lines[i].insn <= fault->insn; i++)
@@ -49,9 +50,7 @@ static void report(struct vm_object *v, u32 prog, const struct vm_fault *fault)
 /* Per-CPU maps have a value for each CPU that the script was compiled for. */
 static u32 cpu_cnt(const struct image *img)
 {
-	if (img->compile && img->compile->target && img->compile->target->ncpus)
-		return img->compile->target->ncpus;
-	return MAX(img->data.cpu_cnt, 1u);
+	return MAX(img->home.ncpus, 1u);
 }
 
 struct object *vm_object_load(const struct image *img, struct diag *diag)
@@ -114,12 +113,11 @@ int vm_object_run_ctx(struct object *o, u32 prog, void *ctx, u32 ctx_sz, u64 *re
 
 static int prog_run(struct object *o, u32 prog, u32 *result)
 {
-	const struct unit *u = prog < o->image->progs.cnt ? o->image->progs.at[prog].unit : NULL;
 	u64 ctx[VM_CTX_WORDS] = {}, value = 0;
 	int err;
 
 	/* Of a probe's sites, it is the first that fires. */
-	vm_object_env(o)->cookie = u ? u->site_first : 0;
+	vm_object_env(o)->cookie = prog < o->image->progs.cnt ? o->image->progs.at[prog].site_first : 0;
 	err = vm_object_run_ctx(o, prog, ctx, sizeof(ctx), &value);
 	if (result)
 		*result = (u32)value;
@@ -238,7 +236,7 @@ static int consume(struct object *o, object_record_fn fn, void *arg)
 {
 	struct vm_object *v = self(o);
 	struct vm_map *data = ring_at(v, MAP_IDX_RING), *ctrl = ring_at(v, MAP_IDX_CTRL);
-	/* What fn itself causes to be sent waits for the next call. */
+	/* Records that fn itself causes wait for the next call. */
 	u64 data_end = data ? data->prod : 0, ctrl_end = ctrl ? ctrl->prod : 0;
 	int cnt = 0;
 
@@ -275,7 +273,7 @@ static int prog_fd(struct object *o, u32 prog)
 	return -ENOTSUP;
 }
 
-/* Nothing runs while somebody else can ask. */
+/* No program runs concurrently. */
 static int quiesce(struct object *o)
 {
 	(void)o;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Ring buffers, with the kernel's arithmetic: positions only grow, each record has a header of 8 bytes and is rounded up to 8,
  * and one is refused when more than size - 1 bytes would be waiting. Memory is twice the size, so that a record that starts
- * before the end goes on behind it; nothing else ever lives there, because records start below the size. */
+ * before the end continues after it; nothing else is stored there, because records start below the size. */
 #include "vm/internal.h"
 
 static u32 *header(const struct vm_map *m, u64 pos)

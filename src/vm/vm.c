@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The machine: life cycle, runs, and the loop over instructions. */
 #include "vm/internal.h"
 
@@ -149,7 +150,7 @@ static struct vm_frame *push_frame(struct vm_run *r)
 	return f;
 }
 
-/* As after every call: r0 is the result, the arguments are gone. */
+/* As after every call: r0 is the result, r1-r5 are clobbered. */
 static void set_result(struct vm_frame *f, u64 result)
 {
 	f->reg_init &= ~0x3e;
@@ -210,12 +211,12 @@ static bool do_call(struct vm_run *r, struct vm_frame *f, const struct insn *i, 
 	return true;
 }
 
-/* A register that nothing was written to, or that a call has spent. */
+/* A register that was not written, or that a call clobbered. */
 static bool fail_register(struct vm_run *r, u16 missing)
 {
 	u32 reg = __builtin_ctz(missing);
 
-	vm_fail(r, "r%u is read but holds nothing%s", reg, reg >= 1 && reg <= 5 ? " (a call spends r1-r5)" : "");
+	vm_fail(r, "r%u is read but was not written%s", reg, reg >= 1 && reg <= 5 ? " (a call clobbers r1-r5)" : "");
 	return false;
 }
 
@@ -290,7 +291,8 @@ static void drop_reservations(struct vm_run *r)
 		if (res->ring)
 			vm_ring_commit(res->ring, res->data, true);
 	if (r->reservations.cnt && !r->failed)
-		vm_fail(r, "the program ends without giving back a ring record of %u bytes", r->reservations.at[0].size);
+		vm_fail(r, "the program ends without submitting or discarding a ring record of %u bytes",
+			r->reservations.at[0].size);
 	vec_free(&r->reservations);
 }
 

@@ -1,20 +1,21 @@
-/* A BPF interpreter in user space: runs what our compiler emits, as any user.
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A BPF interpreter in user space: runs the programs that our compiler emits, without privileges.
  *
- * It is a second verifier as much as a machine. Instructions are checked when a program is made (unknown codes, reserved fields,
- * jumps out of a function, code that is never reached), and a run ends with a fault where the kernel's verifier would refuse the
- * program for what happened: memory outside of what a program may touch, stack bytes or registers that were never written, a
- * stack access that is not aligned, more than 512 bytes of stack over all frames of a call chain, a ring reservation that is not
- * given back. A fault never harms the process.
+ * It is also a second verifier. Instructions are checked when a program is created (unknown codes, reserved fields, jumps out of
+ * a function, code that is never reached), and a run ends with a fault where the kernel's verifier would reject the program:
+ * access to memory that a program may not touch, stack bytes or registers that were never written, a stack access that is not
+ * aligned, more than 512 bytes of stack over all frames of a call chain, a ring reservation that is neither submitted nor
+ * discarded. A fault never harms the process.
  *
  * Addresses in registers are the process's own, except for regions that were given another address by vm_region_add(). Nothing
  * here is thread-safe.
  *
  * A machine is made by vm_new(), then gets its maps (index by index, as in image.maps), then its programs. vm_object_load() of
- * run/object.h does that for an image.
+ * image/object.h does that for an image.
  */
 #pragma once
 
-#include "bpf/image.h"
+#include "image/image.h"
 
 struct object;
 struct vm;
@@ -23,8 +24,8 @@ struct vm_prog;
 
 enum { VM_COMM_SZ = 16, VM_MAX_FRAMES = 8, VM_CTX_WORDS = 64 };
 
-/* What programs can ask about the world. vm_env_init() takes it from this process; whoever wants the same result every time sets
- * it. */
+/* The environment that programs can query. vm_env_init() takes it from this process; tests set it to get the same result
+ * every time. */
 struct vm_env {
 	u32 pid, tid; /* as user space calls them: the kernel's tgid and pid */
 	u32 ns_pid, ns_tid;
@@ -45,7 +46,7 @@ struct vm_env {
 	const u64 *kstack, *ustack; /* for get_stack(), innermost first; none: it fails */
 	u32 kstack_cnt, ustack_cnt;
 	u64 max_steps; /* instructions that one run may take */
-	/* What programs did: written by runs, never reset by them. */
+	/* Effects of programs: written by runs, never reset by them. */
 	u32 signal, signal_cnt; /* the last one, and how many; nothing is sent */
 	bool signal_to_thread;
 	u64 override_ret;
@@ -107,9 +108,6 @@ void vm_prog_free(struct vm_prog *p);
 enum vm_run_flags { VM_CTX_WRITABLE = 1 << 0 };
 /* Runs a program. ctx may be NULL (size 0). 0 and *result (may be NULL), or -EFAULT and the fault. */
 int vm_run(struct vm *vm, const struct vm_prog *p, void *ctx, u32 ctx_sz, u32 flags, u64 *result, struct vm_fault *fault);
-
-/* "r1 = *(u64 *)(r2 +8)" */
-void vm_insn_text(const struct insn *i, char *buf, u32 sz);
 
 /* Of an object that vm_object_load() made. */
 struct vm_env *vm_object_env(struct object *o);

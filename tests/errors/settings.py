@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Every configuration variable, by the script and by the environment: values that are taken, and values that are not. Every option of the
 command line: what it takes. What they do is tested by cases; here it is that they are there.
 
@@ -36,7 +37,7 @@ OPTIONS = [
     (["--list", "-v", "tracepoint:sched:sched_switch"], "    pid_t next_pid", "--list -v"), (["-c", "true"], "7", "-c --cmd"), (["--cmd", "true"], "7", ""),
     (["-p", "SELF"], "7", "-p"), (["--pid", "SELF"], "7", "--pid"), (["--dwarf-pid", "SELF"], "7", "--dwarf-pid"), (["-o", "/dev/stdout"], "7", "-o"), (["--output", "/dev/stdout"], "7", "--output"),
     (["-f", "json"], '{"type": "value", "data": 7}', "-f"), (["--format", "text"], "7", "--format"), (["-B", "line"], "7", "-B"), (["-B", "full"], "7", ""), (["-B", "none"], "7", ""),
-    (["-q"], "7", "-q"), (["--quiet"], "7", "--quiet"), (["-v"], "7", "-v"), (["--verbose"], "7", "--verbose"), (["--debuginfo", "/usr/lib/debug:+.debug"], "7", "--debuginfo"),
+    (["--raw-strings"], "7", "--raw-strings"), (["-q"], "7", "-q"), (["--quiet"], "7", "--quiet"), (["-v"], "7", "-v"), (["--verbose"], "7", "--verbose"), (["--debuginfo", "/usr/lib/debug:+.debug"], "7", "--debuginfo"),
     (["-I", "/tmp", "-I", "/usr"], "7", "-I"), (["--include", "stdio.h"], "7", "--include"), (["--btf=%(btf)s"], "7", "--btf"), (["--unsafe"], "7", "--unsafe"),
     (["--check"], None, "--check"), (["--fmt", "%(script)s"], "begin { print(7); }", "--fmt"), (["--mode", "format", "%(script)s"], "begin { print(7); }", "--mode"),
     (["--mode", "codegen"], None, ""), (["--test", "-e", "test:a { }"], "[  PASSED  ] 1 test.", "--test"), (["--mode", "test", "-e", "test:a { }"], "[  PASSED  ] 1 test.", ""),
@@ -44,7 +45,8 @@ OPTIONS = [
     (["--probe-filter", "nothing"], "7", "--probe-filter"), (["--no-feature", "kprobe_multi,kprobe_session", "--no-feature", "uprobe_multi"], "7", "--no-feature"),
     (["--traceable-functions", "%(functions)s", "-l", "kprobe:*"], "kprobe:only_this_one", "--traceable-functions"), (["--dry-run"], None, "--dry-run"), (["--vm"], "7", "--vm"),
     (["-d", "ast"], "probe <1:1>", "-d"), (["--debug", "parse,types", "-d", "codegen,codegen-opt,dis,bpf,ir"], "probe <1:1>", "--debug"), (["-d", "all"], "probe <1:1>", ""),
-    (["-k"], "7", "-k"), (["--warnings"], "7", "--warnings"), (["--no-warnings"], "7", "--no-warnings"), (["--info"], "System", "--info"),
+    (["-k"], "7", "-k"), (["--warnings"], "7", "--warnings"), (["--no-warnings"], "7", "--no-warnings"), (["--strict"], "7", "--strict"), (["--check", "--cost"], None, "--cost"),
+    (["--check", "--max-cpu", "0.5%"], None, "--max-cpu"), (["--info"], "System", "--info"),
     (["--print-doc", "options"], "# Options", "--print-doc"), (["-b"], "7", "-b"), (["--usdt-file-activation"], "7", "--usdt-file-activation"),
     (["-h"], None, "-h"), (["--help"], None, "--help"), (["-V"], None, "-V"), (["--version"], None, "--version"),
 ]
@@ -53,7 +55,7 @@ OPTIONS = [
 # With --check, --traceable-functions and a machine that has no kprobes: attach point -> what the message is, if there is one.
 LISTED = {
     "kprobe:only_this_one": "", "kretprobe:only_this_one": "", "kprobe:only_this_one+4": "", "kprobe:only_*": "", "kprobe:vmlinux:only_*": "", "kprobe:vmlinux:only_this_one": "",
-    "kprobe:other*": "ERROR: No matches for kprobe other*.", "kprobe:other": "WARNING: whether kprobe other exists cannot be checked here",
+    "kprobe:other*": "ERROR: No matches for kprobe other*.", "kprobe:other": "WARNING: cannot check whether kprobe other exists on this machine: it is taken as written",
 }
 
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Every builtin and function in every type of probe: where it must be accepted, and where it must be refused with a message that says why.
 
     where.py --sonde PATH       compiles, for the made-up machine of the environment, and counts
@@ -65,12 +66,12 @@ ROWS = [
     ("len", "print(len(@d));"), ("clear", "clear(@d);"), ("zero", "zero(@d);"),
     ("count", "@count[1] = count();"), ("sum", "@sum = sum(1);"), ("min", "@min = min(1);"), ("max", "@max = max(1);"), ("avg", "@avg = avg(1);"),
     ("stats", "@stats = stats(1);"), ("hist", "@hist = hist(1);"), ("lhist", "@lhist = lhist(1, 0, 10, 1);"),
-    ("tseries", "@tseries = tseries(1, 1s, 5);"),
+    ("tseries", "@tseries = tseries(1, 1s, 5);"), ("quantiles", "@quantiles = quantiles(1);"),
     ("str", "print(str(0));"), ("buf", "print(buf(0, 4));"), ("kaddr", 'print(kaddr("vfs_read"));'), ("ksym", "print(ksym(0));"),
     ("kptr", "print(kptr(0));"), ("uptr", "print(uptr(0));"), ("strncmp", 'print(strncmp(comm, "a", 1));'), ("is_err", "print(is_err((int8 *)pid));"),
     ("bswap", "print(bswap(pid));"), ("kstack", "print(kstack(3));"), ("ustack", "print(ustack(perf, 3));"), ("dw_ustack", "print(dw_ustack(perf, 3));"),
     ("usym", "print(usym(0));"),
-    ("system", 'system("true");'), ("write_user", "if (pid == 0xffffffff) {{ print(write_user(0, comm, 1)); }}"), ("unwatch", "unwatch(0);"),
+    ("system", 'system("true");'), ("exec", 'exec("true", comm);'), ("write_user", "if (pid == 0xffffffff) {{ print(write_user(0, comm, 1)); }}"), ("unwatch", "unwatch(0);"),
     ("strlen", "print(strlen(comm));"), ("strcap", "print(strcap(comm));"), ("strstr", 'print(strstr(comm, "a"));'),
     ("strcontains", 'print(strcontains(comm, "a"));'), ("memcmp", "print(memcmp(comm, comm, 4));"), ("str_concat", "print(str_concat(comm, comm));"),
     ("strerror", "print(strerror(2));"), ("signal_name", "print(signal_name(9));"), ("syscall_name", "print(syscall_name(0));"),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Cases of tests/exec/*.exec and tests/errors/*.case: reading and running them. Used by tests/quick and tests/exec-kernel.
 
 A file has any number of cases. Text is taken as it stands, line by line:
@@ -162,6 +163,19 @@ def run_case(case, prefix, sonde, mode, env, timeout=60):
         except FileNotFoundError:
             return Result(name, "skip", argv[0] + " is not there")
     return compare(name, case, p.returncode, p.stdout, p.stderr)
+
+
+def via_image(sonde, folder):
+    """Builds the program that runs scripts by way of a compiled image (tests/kernel/via-image.c) in a folder that everybody may read.
+    Returns its path and what its environment needs."""
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    front, images = os.path.join(folder, "via-image", "sonde"), os.path.join(folder, "images")
+    for made in (os.path.dirname(front), images):
+        os.makedirs(made)
+    os.chmod(images, 0o1777)  # cases run without privileges, too
+    subprocess.run(["cc", "-std=gnu17", "-O2", "-I" + os.path.join(os.path.dirname(tests), "src"), "-o", front,
+                    os.path.join(tests, "kernel", "via-image.c")], check=True)
+    return front, {"VIA_IMAGE_SONDE": os.path.abspath(sonde), "VIA_IMAGE_DIR": images}
 
 
 def find_cases(directory, ext, pattern):

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Random integer expressions against two independent models: one here, and one in C, compiled by this machine's compiler.
 
     gen-expr.py --sonde PROGRAM [--seed N] [--count N] [--kernel] [--no-c] [--show] [--write DIR]

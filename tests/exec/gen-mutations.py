@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Scripts with random mistakes: the whole compiler must say something about each, or accept it; it must not crash, nor go on for ever.
 
     gen-mutations.py --sonde PROGRAM [--seed N] [--count N] [--tools] [--show]

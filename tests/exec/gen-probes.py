@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Random programs of several probes of several providers, with what these offer: arguments, tasks, stacks, structs of the kernel.
 
     gen-probes.py [--has WORDS] [--load COMMAND] [--seed N] [--count N] [--show] [--write DIR]

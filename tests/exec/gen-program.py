@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Random whole programs, run in two ways that must agree: nothing is known of what they should print.
 
     gen-program.py --a 'COMMAND' --b 'COMMAND' [--seed N] [--count N] [--show]
@@ -208,6 +209,7 @@ class Generator:
             "@c = count();", "@ck[%s] = count();" % self.string(), "@sum[%s] = sum((int64)%s);" % (self.key(2), self.operand(3)),
             "@mx = max((int64)%s);" % self.operand(3), "@av = avg((int64)%s);" % self.operand(3), "@h = hist(%s);" % self.integer(),
             "@hk[%s] = hist(%s, 2);" % (self.string(), self.integer()), "@l = lhist(%s, 0, 100, 10);" % self.integer(),
+            "@q = quantiles(%s);" % self.integer(), "@qk[%s] = quantiles((%s)%s);" % (self.key(2), self.pick("uint8", "int16", "uint32", "int64"), self.operand(3)),
             "_ = delete(@ik, %s);" % self.key(2), "_ = delete(@sk, %s);" % self.string(), "_ = delete(@ck, %s);" % self.string(),
             "@mn = min((int64)%s);" % self.operand(3), "@st[%s] = stats((int64)%s);" % (self.key(2), self.operand(3)),
             "@rec[%s] = (a = (int64)%s, b = (int64)%s, c = %s);" % (self.key(2), self.operand(2), self.operand(2), self.string(1)),
@@ -242,7 +244,7 @@ class Generator:
         start = ["@zero = (uint64)0;", "@i = (int64)@zero;", "@n = 0;", "@ik[1] = (int64)5;", '@sk["abc"] = (int64)1;', '@tk[1, "ab"] = (int64)2;',
                  '@s = "first";', '@sv[1] = "one";', '@tv[1] = ((int64)1, "one");', "@c = count();", '@ck["abc"] = count();', "@sum[1] = sum((int64)1);",
                  "@mx = max((int64)1);", "@av = avg((int64)1);", "@h = hist(1);", '@hk["abc"] = hist(1, 2);', "@l = lhist(1, 0, 100, 10);",
-                 "@mn = min((int64)5);", "@st[1] = stats((int64)3);", '@rec[1] = (a = (int64)1, b = (int64)2, c = "three");',
+                 "@q = quantiles(1);", "@qk[1] = quantiles(1);", "@mn = min((int64)5);", "@st[1] = stats((int64)3);", '@rec[1] = (a = (int64)1, b = (int64)2, c = "three");',
                  "@grid[1] = (uint32[2])(uint64)77;", '@deep[(1, ("x", true)), 2] = ("y", (false, true));', "let $a: int64 = (int64)(7 + @zero);", "let $b: uint8 = (uint8)(250 + @zero);", '$s = "text";', '$t = (1 + @zero, "tuple");',
                  '$r = (a = (int64)@zero, b = (uint8)3, c = "sea");', "$bytes = (uint8[4])(uint32)(@zero + 0x01020304);",
                  '$t3 = (@zero, ((int64)4, "four"), $a > 3);', "$flag = $b > 200;"]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Random values of random types, against an independent model of how they are kept and shown.
 
     gen-types.py --sonde PROGRAM [--seed N] [--count N] [--kernel] [--show]

@@ -1,8 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * runner: runs kernel tests (*.test), on the host or inside a lab guest.
  *
- *   runner [--sonde PATH] [--filter GLOB]... [--jobs N] [--scale-timeouts N] FILE...
- *   runner --check FILE...         only reads the files
+ *   runner [OPTION]... FILE...
+ *
+ *   --sonde PATH          the program under test (beside the runner, else in PATH)
+ *   --filter GLOB         only tests whose name matches; may be repeated
+ *   --jobs N              run N tests at a time (1)
+ *   --scale-timeouts N    multiply timeout and settle, for emulated machines
+ *   --verbose             show commands and output of tests that pass, too
+ *   --slowest N           list the N tests that took longest, at the end
+ *   --via-image PROGRAM   scripts run by way of a compiled image: PROGRAM is
+ *                         via-image.c, built; commands find it as sonde
+ *   --check               only read the files
  *
  * One static program that needs nothing but /bin/sh, because a guest has little
  * else. Each test prints one of
@@ -48,8 +58,7 @@
  *                   not hold. See needs[] below for the words.
  *
  * Expressions are POSIX extended ones. A tracer that leaves a process behind
- * fails the test. --scale-timeouts multiplies timeout and settle, for emulated
- * machines.
+ * fails the test.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -65,6 +74,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <regex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -74,6 +84,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -192,7 +203,7 @@ static int64_t now_ms(void)
 
 static void sleep_ms(int ms)
 {
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
 }
 
 /* ---- what a test file says --------------------------------------------- */
@@ -412,7 +423,7 @@ static void test_set(struct test *t, const char *key, const char *value, struct 
 /* A block has ended: is it a whole test? */
 static void test_finish(struct test *t)
 {
-	struct place at = {t->file, t->line};
+	struct place at = { t->file, t->line };
 
 	if (!t->name)
 		malformed(at, "this test has no name:");
@@ -514,8 +525,11 @@ static void reader_line(struct reader *r, char *line, struct place at)
 		malformed(at, "expected 'key: value', got '%s'", line);
 	if (!r->open) {
 		r->open = true;
-		r->test = (struct test){
-		    .file = at.file, .line = at.line, .settle_ms = SETTLE_MS, .timeout_s = TIMEOUT_S, .after_status = STATUS_ANY};
+		r->test = (struct test){ .file = at.file,
+					 .line = at.line,
+					 .settle_ms = SETTLE_MS,
+					 .timeout_s = TIMEOUT_S,
+					 .after_status = STATUS_ANY };
 	}
 	memcpy(r->key, line, colon - line);
 	r->key[colon - line] = '\0';
@@ -539,12 +553,12 @@ static void read_tests(const char *file)
 
 	read_whole(file, &b);
 	if (strlen(b.data) != b.len)
-		malformed((struct place){file, 1}, "this is not a text file");
+		malformed((struct place){ file, 1 }, "this is not a text file");
 	for (line = b.data; *line; line = end) {
 		end = line + strcspn(line, "\n");
 		if (*end)
 			*end++ = '\0';
-		reader_line(&r, line, (struct place){file, ++line_no});
+		reader_line(&r, line, (struct place){ file, ++line_no });
 	}
 	reader_end_block(&r);
 	buf_release(&b);
@@ -642,7 +656,8 @@ static bool on_host(void)
 static bool has_pmu(void)
 {
 	struct perf_event_attr attr = {
-	    .type = PERF_TYPE_HARDWARE, .size = sizeof(attr), .config = PERF_COUNT_HW_CPU_CYCLES, .disabled = 1};
+		.type = PERF_TYPE_HARDWARE, .size = sizeof(attr), .config = PERF_COUNT_HW_CPU_CYCLES, .disabled = 1
+	};
 	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd >= 0)
@@ -653,12 +668,12 @@ static bool has_pmu(void)
 static bool has_breakpoint(void)
 {
 	static long watched;
-	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
-	    .size = sizeof(attr),
-	    .bp_addr = (uintptr_t)&watched,
-	    .bp_len = sizeof(watched),
-	    .bp_type = 2 /* written */,
-	    .disabled = 1};
+	struct perf_event_attr attr = { .type = PERF_TYPE_BREAKPOINT,
+					.size = sizeof(attr),
+					.bp_addr = (uintptr_t)&watched,
+					.bp_len = sizeof(watched),
+					.bp_type = 2 /* written */,
+					.disabled = 1 };
 	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd >= 0)
@@ -673,7 +688,7 @@ static bool has_breakpoint(void)
  */
 static bool has_fentry(void)
 {
-	struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K}, {.code = BPF_JMP | BPF_EXIT}};
+	struct bpf_insn insns[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
 	union bpf_attr attr;
 	int fd;
 
@@ -690,6 +705,17 @@ static bool has_fentry(void)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || errno != EPERM;
+}
+
+/* As unshare -m does it. In a chroot the root folder may be no mount point, which cannot be made private then. */
+static bool has_mount_namespaces(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 /* Whether the kernel has a file system; its module may have to be loaded. */
@@ -724,25 +750,26 @@ static const struct need {
 	bool (*holds)(void);
 	bool (*holds_arg)(const char *arg);
 } needs[] = {
-    {"root", "root", has_root, NULL},
-    {"kprobe", "kprobes", has_kprobe, NULL},
-    {"fprobe", "fprobe (kprobe_multi)", has_fprobe, NULL},
-    {"session", "kprobe sessions", has_session, NULL},
-    {"fentry", "fentry programs", has_fentry, NULL},
-    {"uprobe", "uprobes", has_uprobe, NULL},
-    {"uprobe_multi", "uprobe_multi", has_uprobe_multi, NULL},
-    {"inject", "function error injection", has_inject, NULL},
-    {"btf", "kernel BTF", has_btf, NULL},
-    {"pmu", "a hardware PMU", has_pmu, NULL},
-    {"breakpoint", "hardware breakpoints", has_breakpoint, NULL},
-    {"smp", "more than one processor", has_smp, NULL},
-    {"qemu", "a lab guest", in_guest, NULL},
-    {"host", "the host", on_host, NULL},
-    {"file:", "the file", NULL, exists},
-    {"symbol:", "the kernel symbol", NULL, has_symbol},
-    {"kernel:", "a kernel of at least", NULL, kernel_at_least},
-    {"command:", "the command", NULL, has_command},
-    {"fs:", "the file system", NULL, has_fs},
+	{ "root", "root", has_root, NULL },
+	{ "kprobe", "kprobes", has_kprobe, NULL },
+	{ "fprobe", "fprobe (kprobe_multi)", has_fprobe, NULL },
+	{ "session", "kprobe sessions", has_session, NULL },
+	{ "fentry", "fentry programs", has_fentry, NULL },
+	{ "uprobe", "uprobes", has_uprobe, NULL },
+	{ "uprobe_multi", "uprobe_multi", has_uprobe_multi, NULL },
+	{ "inject", "function error injection", has_inject, NULL },
+	{ "btf", "kernel BTF", has_btf, NULL },
+	{ "pmu", "a hardware PMU", has_pmu, NULL },
+	{ "breakpoint", "hardware breakpoints", has_breakpoint, NULL },
+	{ "smp", "more than one processor", has_smp, NULL },
+	{ "mntns", "private mount namespaces (in a chroot: a root that is a mount point)", has_mount_namespaces, NULL },
+	{ "qemu", "a lab guest", in_guest, NULL },
+	{ "host", "the host", on_host, NULL },
+	{ "file:", "the file", NULL, exists },
+	{ "symbol:", "the kernel symbol", NULL, has_symbol },
+	{ "kernel:", "a kernel of at least", NULL, kernel_at_least },
+	{ "command:", "the command", NULL, has_command },
+	{ "fs:", "the file system", NULL, has_fs },
 };
 
 /* The row of a word, and its argument ("" when it takes none). */
@@ -931,7 +958,7 @@ static void __attribute__((format(printf, 2, 3))) problem(struct run *r, const c
 /* Collects every child that has ended, the adopted ones included. */
 static void reap(struct run *r)
 {
-	struct child *known[] = {&r->tracer, &r->workload};
+	struct child *known[] = { &r->tracer, &r->workload };
 	int status;
 	pid_t pid;
 
@@ -1182,15 +1209,15 @@ static void wait_news(struct run *r, int64_t until)
 	int n = 0;
 
 	if (r->out_fd >= 0)
-		fds[n++] = (struct pollfd){.fd = r->out_fd, .events = POLLIN};
+		fds[n++] = (struct pollfd){ .fd = r->out_fd, .events = POLLIN };
 	if (r->err_fd >= 0)
-		fds[n++] = (struct pollfd){.fd = r->err_fd, .events = POLLIN};
+		fds[n++] = (struct pollfd){ .fd = r->err_fd, .events = POLLIN };
 	if (r->work_fd >= 0)
-		fds[n++] = (struct pollfd){.fd = r->work_fd, .events = POLLIN};
+		fds[n++] = (struct pollfd){ .fd = r->work_fd, .events = POLLIN };
 	if (r->tracer.running)
-		fds[n++] = (struct pollfd){.fd = r->tracer.pidfd, .events = POLLIN};
+		fds[n++] = (struct pollfd){ .fd = r->tracer.pidfd, .events = POLLIN };
 	if (r->workload.running)
-		fds[n++] = (struct pollfd){.fd = r->workload.pidfd, .events = POLLIN};
+		fds[n++] = (struct pollfd){ .fd = r->workload.pidfd, .events = POLLIN };
 	/* Never longer than a second: a signal between a look and poll is not lost. */
 	poll(fds, n, ms < 0 ? 0 : ms > 1000 ? 1000 : ms);
 	drain(r, &r->out_fd, &r->out);
@@ -1229,10 +1256,10 @@ static void run_commands(struct run *r, const char *dir)
 			return;
 		if (now >= deadline) {
 			problem(r, "timed out after %d s%s", t->timeout_s * scale,
-			        attaches && !ready    ? ": the tracer never became ready"
-			        : r->workload.running ? ": the workload did not end"
-			        : signalled           ? ": the tracer did not end after SIGINT"
-			                              : "");
+				attaches && !ready          ? ": the tracer never became ready" :
+					r->workload.running ? ": the workload did not end" :
+					signalled           ? ": the tracer did not end after SIGINT" :
+							      "");
 			return;
 		}
 		if (attaches && !ready && became_ready(r)) {
@@ -1327,9 +1354,9 @@ static void check_expected(struct run *r, const struct expressions *list, const 
 		if (found)
 			continue;
 		problem(r, "%s: no line matches: %s%s", key, list->v[i].text,
-		        i > 0 && scan(b, &any, &list->v[i].re)
-		            ? "\n(one does, but not after the line that matched the expression before)"
-		            : "");
+			i > 0 && scan(b, &any, &list->v[i].re) ?
+				"\n(one does, but not after the line that matched the expression before)" :
+				"");
 		return;
 	}
 }
@@ -1343,7 +1370,7 @@ static void check_rejected(struct run *r, const struct expressions *list, const 
 		for (size_t pos = 0; next_line(b, &pos, &line, &len);)
 			if (line_matches(&list->v[i].re, line, len, NULL)) {
 				problem(r, "%s: '%s' matches: %.*s", key, list->v[i].text,
-				        (int)(len < SHOWN_COLUMNS ? len : SHOWN_COLUMNS), line);
+					(int)(len < SHOWN_COLUMNS ? len : SHOWN_COLUMNS), line);
 				break;
 			}
 }
@@ -1376,7 +1403,7 @@ static void check_exact(struct run *r)
 		}
 		if (want_len != got_len || memcmp(want_line, got_line, want_len) != 0) {
 			problem(r, "exact: line %d is:  %.*s\n           expected:  %.*s", line_no, (int)got_len, got_line,
-			        (int)want_len, want_line);
+				(int)want_len, want_line);
 			return;
 		}
 	}
@@ -1476,22 +1503,24 @@ static void show_text(struct buf *to, const char *title, const char *mark, const
 
 static void show_string(struct buf *to, const char *title, const char *mark, const char *text)
 {
-	struct buf b = {.data = (char *)text, .len = strlen(text)};
+	struct buf b = { .data = (char *)text, .len = strlen(text) };
 	bool ended = b.len && text[b.len - 1] == '\n';
 	char *copy = ended ? NULL : xasprintf("%s\n", text);
 
 	if (copy)
-		b = (struct buf){.data = copy, .len = strlen(copy)};
+		b = (struct buf){ .data = copy, .len = strlen(copy) };
 	show_text(to, title, mark, &b);
 	free(copy);
 }
 
-static void show_failure(struct buf *to, struct run *r)
+/* What a test did, and what is wrong with it if anything is. */
+static void show_run(struct buf *to, struct run *r)
 {
 	const struct test *t = r->test;
 
 	buf_printf(to, "    at %s:%d\n", t->file, t->line);
-	show_string(to, "problem:", "", r->problems.data);
+	if (r->problems.len)
+		show_string(to, "problem:", "", r->problems.data);
 	show_string(to, "run:", "", t->run);
 	if (t->after)
 		show_string(to, "after:", "", t->after);
@@ -1534,7 +1563,9 @@ struct totals {
 };
 
 static struct totals *totals;
+static int64_t *took_ms; /* of each test, shared like totals */
 static const char *tmp_root;
+static bool verbose;
 
 /* One write per result, so that those of several workers do not mix. */
 static void print_result(const struct buf *b)
@@ -1548,7 +1579,7 @@ static void print_result(const struct buf *b)
 
 static void run_test(const struct test *t)
 {
-	struct run r = {.test = t, .out_fd = -1, .err_fd = -1, .work_fd = -1};
+	struct run r = { .test = t, .out_fd = -1, .err_fd = -1, .work_fd = -1 };
 	char *reason = unmet_need(t->needs), *dir;
 	struct buf result = {};
 
@@ -1584,14 +1615,16 @@ static void run_test(const struct test *t)
 	if (r.problems.len) {
 		totals->failed++;
 		buf_printf(&result, "not ok %s\n", t->name);
-		show_failure(&result, &r);
+		show_run(&result, &r);
 	} else {
 		totals->passed++;
 		buf_printf(&result, "ok %s\n", t->name);
+		if (verbose)
+			show_run(&result, &r);
 	}
 	print_result(&result);
 
-	for (int *fd = (int[]){r.out_fd, r.err_fd, r.work_fd, -2}; *fd != -2; fd++)
+	for (int *fd = (int[]){ r.out_fd, r.err_fd, r.work_fd, -2 }; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	buf_release(&result);
@@ -1610,8 +1643,27 @@ static void work(void)
 	/* Descendants whose parent ends become ours, each worker's its own. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		die("prctl: %s", strerror(errno));
-	while ((i = atomic_fetch_add(&totals->next, 1)) < test_cnt && !interrupted)
+	while ((i = atomic_fetch_add(&totals->next, 1)) < test_cnt && !interrupted) {
+		int64_t start = now_ms();
+
 		run_test(&tests[i]);
+		took_ms[i] = now_ms() - start;
+	}
+}
+
+static void print_slowest(int cnt)
+{
+	while (cnt-- > 0) {
+		int slowest = 0;
+
+		for (int i = 1; i < test_cnt; i++)
+			if (took_ms[i] > took_ms[slowest])
+				slowest = i;
+		if (!test_cnt || !took_ms[slowest])
+			return;
+		printf("# %.1f s: %s\n", took_ms[slowest] / 1000.0, tests[slowest].name);
+		took_ms[slowest] = 0;
+	}
 }
 
 /* True when every worker came to its end. */
@@ -1659,13 +1711,28 @@ static char *dir_of(const char *path)
 	return dir;
 }
 
+/* What via-image.c is told by its environment. Images are left in the folder of its link. */
+static void set_up_images(const char *dir)
+{
+	char *images = xasprintf("%s/images", dir);
+
+	if (mkdir(images, 0777) != 0)
+		die("%s: %s", images, strerror(errno));
+	/* Tests may drop privileges and still write here. */
+	chmod(images, 01777);
+	setenv("VIA_IMAGE_SONDE", sonde_path, 1);
+	setenv("VIA_IMAGE_DIR", images, 1);
+	free(images);
+}
+
 /*
  * Finds the sonde under test and sets the PATH that commands see. A binary that
- * is not called sonde is given that name in *link_dir, which is to be removed.
+ * is not called sonde is given that name in *link_dir, which is to be removed; so
+ * is the program of --via-image, which commands then run instead.
  */
-static void set_up_path(const char *sonde, char **link_dir)
+static void set_up_path(const char *sonde, const char *via_image, char **link_dir)
 {
-	char *self = dir_of("/proc/self/exe"), *dir, *link;
+	char *self = dir_of("/proc/self/exe"), *dir, *link, *target;
 	const char *path = getenv("PATH");
 	struct stat st;
 
@@ -1687,17 +1754,23 @@ static void set_up_path(const char *sonde, char **link_dir)
 		die("%s: not a program", sonde);
 	sonde_path = realpath(sonde, NULL);
 	dir = dir_of(sonde);
-	if (strcmp(strrchr(sonde_path, '/') + 1, "sonde") != 0) {
+	target = via_image ? realpath(via_image, NULL) : xstrdup(sonde_path);
+	if (!target)
+		die("%s: %s", via_image, strerror(errno));
+	if (via_image || strcmp(strrchr(sonde_path, '/') + 1, "sonde") != 0) {
 		*link_dir = xasprintf("%s/sonde-bin.XXXXXX", tmp_root);
 		if (!mkdtemp(*link_dir))
 			die("%s: %s", *link_dir, strerror(errno));
 		chmod(*link_dir, 0755);
 		link = xasprintf("%s/sonde", *link_dir);
-		if (symlink(sonde_path, link) != 0)
+		if (symlink(target, link) != 0)
 			die("%s: %s", link, strerror(errno));
 		free(link);
 		dir = *link_dir;
 	}
+	free(target);
+	if (via_image)
+		set_up_images(dir);
 	child_path = xasprintf("%s:%s:%s", dir, self, path);
 	/* needs: command: looks here too. */
 	setenv("PATH", child_path, 1);
@@ -1746,7 +1819,9 @@ static void filter_tests(char **globs, int glob_cnt)
 
 static void usage(FILE *to)
 {
-	fputs("usage: runner [--sonde PATH] [--filter GLOB]... [--jobs N] [--scale-timeouts N] [--check] FILE...\n", to);
+	fputs("usage: runner [--sonde PATH] [--filter GLOB]... [--jobs N] [--scale-timeouts N] [--verbose] [--slowest N]\n"
+	      "              [--via-image PROGRAM] [--check] FILE...\n",
+	      to);
 }
 
 /* The argument of option argv[*i], if that is `name`. Moves *i on. */
@@ -1775,10 +1850,10 @@ static int option_number(const char *text, const char *name, int max)
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
-	const char *sonde = NULL, *value;
+	struct sigaction sa = { .sa_handler = on_signal };
+	const char *sonde = NULL, *via_image = NULL, *value;
 	char **globs = xrealloc(NULL, argc * sizeof(*globs)), *link_dir;
-	int glob_cnt = 0, jobs = 1, i;
+	int glob_cnt = 0, jobs = 1, slowest = 0, i;
 	bool good = true, check = false;
 
 	for (i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
@@ -1790,6 +1865,12 @@ int main(int argc, char **argv)
 			jobs = option_number(value, "--jobs", 64);
 		} else if ((value = option(argv, &i, "--scale-timeouts"))) {
 			scale = option_number(value, "--scale-timeouts", 100);
+		} else if ((value = option(argv, &i, "--slowest"))) {
+			slowest = option_number(value, "--slowest", 1000);
+		} else if ((value = option(argv, &i, "--via-image"))) {
+			via_image = value;
+		} else if (!strcmp(argv[i], "--verbose")) {
+			verbose = true;
 		} else if (!strcmp(argv[i], "--check")) {
 			check = true;
 		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -1818,14 +1899,15 @@ int main(int argc, char **argv)
 	filter_tests(globs, glob_cnt);
 
 	set_up_environment();
-	set_up_path(sonde, &link_dir);
+	set_up_path(sonde, via_image, &link_dir);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 
 	totals = mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (totals == MAP_FAILED)
+	took_ms = mmap(NULL, (test_cnt + 1) * sizeof(*took_ms), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (totals == MAP_FAILED || took_ms == MAP_FAILED)
 		die("mmap: %s", strerror(errno));
 	if (jobs == 1)
 		work();
@@ -1835,6 +1917,7 @@ int main(int argc, char **argv)
 		remove_tree(link_dir);
 	if (!good)
 		fprintf(stderr, "runner: a worker ended early\n");
+	print_slowest(slowest);
 	printf("%d passed, %d failed, %d skipped\n", totals->passed, totals->failed, totals->skipped);
 	return totals->failed || !good ? 1 : 0;
 }

@@ -1,5 +1,7 @@
-/* compat TIMES: makes the system call of one number in four ways, so often each: by the instruction of 64-bit programs; by the 32-bit interrupt from 64-bit
- * code; by the same from 32-bit code; and from there with the address behind the call as second argument. The number is swapoff of 64-bit programs, which nobody calls for nothing, and poll of 32-bit ones. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* compat TIMES: makes the system call of one number in four ways, so often each: by the instruction of 64-bit programs; by the
+ * 32-bit interrupt from 64-bit code; by the same from 32-bit code; and from there with the address behind the call as second
+ * argument. The number is swapoff of 64-bit programs, which nobody calls for nothing, and poll of 32-bit ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,9 @@ static int interrupt(void)
 	return result;
 }
 
-/* The same from a code segment of 32 bits, there and back by far jumps: a far call would need a stack below 4 GiB, and QEMU's emulation writes to it
- * as if it were the kernel. Code must be there, too, as this program is (it is not position-independent). */
+/* The same from a code segment of 32 bits, there and back by far jumps: a far call would need a stack below 4 GiB, and QEMU's
+ * emulation writes to it as if it were the kernel. Code must be there, too, as this program is (it is not position-independent).
+ */
 static int interrupt_in_32bit(unsigned char *low, unsigned long second)
 {
 	static const unsigned char code[] = { 0xcd, 0x80, 0xea, 0, 0, 0, 0, 0x33, 0 }; /* int $0x80; ljmp $0x33, $back */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* deep DEPTH...: calls getppid() under so many calls of one function, once for each depth. */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Calls of all kinds that lead to leaf(), in a program without frame pointers: what a stack must show is in the names.
  *
  *   frames deep N      down() N + 1 times
@@ -130,7 +131,9 @@ FUNC void ask_clock(void)
 }
 
 #ifdef FRAMES_STATIC
-static void load_late(void) {}
+static void load_late(void)
+{
+}
 #else
 FUNC void load_late(void)
 {

@@ -1,5 +1,6 @@
-/* manystacks THREADS BITS ROUNDS: each thread calls getppid() once in a round from each of 2^BITS stacks, which differ in the functions on them, and
- * waits a millisecond for the next. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* manystacks THREADS BITS ROUNDS: each thread calls getppid() once in a round from each of 2^BITS stacks, which differ in the
+ * functions on them, and waits a millisecond for the next. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

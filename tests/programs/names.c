@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Functions with names that are hard to write: of C++ as the compiler mangles them, of several versions; and source lines. */
 #include <stdlib.h>
 
 #define KEEP static __attribute__((noinline, noclone, used))
 
-KEEP int a_get_int(void *self, int v) __asm__("_ZNK2ns1A3getEi");             /* ns::A::get(int) const */
+KEEP int a_get_int(void *self, int v) __asm__("_ZNK2ns1A3getEi");            /* ns::A::get(int) const */
 KEEP int a_get_text(void *self, const char *s) __asm__("_ZNK2ns1A3getEPKc"); /* ns::A::get(char const*) const */
 KEEP long get(int a, long b) __asm__("_ZN2ns3getEil");                       /* ns::get(int, long) */
 KEEP long tf(long v) __asm__("_ZN2ns2tfIlEET_S1_");                          /* long ns::tf<long>(long) */
@@ -47,7 +48,8 @@ KEEP int lines(int v)
 	v *= 3;
 	__asm__ volatile("" : "+r"(v));
 	/* nothing */
-	v += 4; __asm__ volatile("" : "+r"(v));
+	v += 4;
+	__asm__ volatile("" : "+r"(v));
 	return v;
 }
 

@@ -1,4 +1,6 @@
-/* Functions whose parameters travel in every way that C knows, called once each with known values. Built with -O2 (params) and -O0 (params-O0). */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Functions whose parameters travel in every way that C knows, called once each with known values. Built with -O2 (params) and
+ * -O0 (params-O0). */
 #include <stdbool.h>
 
 #define KEEP __attribute__((noinline, used))
@@ -118,11 +120,12 @@ int main(int argc, char **argv)
 
 	__asm__ volatile("" ::"r"(&first), "r"(&second) : "memory"); /* all of it is there */
 	sum = many(-1, 250, 1l << 40, -4, &first, GREEN, 77, -88);
-	sum += structs((struct small){ 11, -12 }, (struct two){ 1l << 33, 'c' }, (struct small){ 21, 22 }, (struct three){ "xyz" });
+	sum += structs((struct small){ 11, -12 }, (struct two){ 1l << 33, 'c' }, (struct small){ 21, 22 },
+		       (struct three){ "xyz" });
 	sum += result((struct big){ { 31, 32, 33 } }, 34).v[0];
 	sum += (long)doubles(1.5, 41, 2.5f, (struct mixed){ 3.5, 42 }, 43);
-	sum += rare((struct bits){ 5, 100, -9, 1ull << 39 }, (union both){ 0x04030201 }, true, MINUS, ((__int128)51 << 64) | 52, (struct two){ 53, 54 },
-		    (struct packed){ 55, 56 });
+	sum += rare((struct bits){ 5, 100, -9, 1ull << 39 }, (union both){ 0x04030201 }, true, MINUS, ((__int128)51 << 64) | 52,
+		    (struct two){ 53, 54 }, (struct packed){ 55, 56 });
 	sum += own(61, argc + 61) + calls_inlined(argc);
 	return sum == (long)argv;
 }

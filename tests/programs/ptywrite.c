@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* ptywrite TEXT: writes TEXT to the slave side of a new pseudo-terminal, so that the kernel's pty_write() sees it. */
 #define _GNU_SOURCE
 #include <fcntl.h>

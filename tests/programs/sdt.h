@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Static probes (USDT) for test programs: a nop, and the note about it. Arguments are given as text, so that every form of operand can be
  * written, or by the compiler, as programs do it. */
 #pragma once

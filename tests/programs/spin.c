@@ -1,5 +1,6 @@
-/* spin THREADS CALLS [MS]: each thread, on a CPU of its own, calls getppid() CALLS times. Then it stays for MS milliseconds. For tests that count
- * exactly. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* spin THREADS CALLS [MS]: each thread, on a CPU of its own, calls getppid() CALLS times. Then it stays for MS milliseconds. For
+ * tests that count exactly. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A program to put probes into: known functions, called with known arguments, a known number of times. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,14 @@ int main(int argc, char **argv)
 	int times = argc > 1 ? atoi(argv[1]) : 1;
 	struct outer o = { .number = -5, .in = { 'x', "hello", 9, 1234, -7 }, .self = &o, .other = &o.in };
 	static struct every e = {
-		.shade = LIGHT, .yes = 1, .grid = { { 1, 2, 3 }, { 4, 5, -6 } }, .pair = { { 'a', "one", 1, 2, 3 }, { 'b', "two", 4, 5, -6 } },
-		.word = 0x04030201, .tight = { 'q', -70000, { 1, -2, 3 }, 5, 0x2000000000000001 }, .at = { -1, 7 }, .names = { "first", "second" },
+		.shade = LIGHT,
+		.yes = 1,
+		.grid = { { 1, 2, 3 }, { 4, 5, -6 } },
+		.pair = { { 'a', "one", 1, 2, 3 }, { 'b', "two", 4, 5, -6 } },
+		.word = 0x04030201,
+		.tight = { 'q', -70000, { 1, -2, 3 }, 5, 0x2000000000000001 },
+		.at = { -1, 7 },
+		.names = { "first", "second" },
 		.end = { 11, 22 },
 	};
 	long sum = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Static probes with arguments in every form that compilers write.
  *
  *   usdt             passes each probe once
@@ -59,68 +60,34 @@ __asm__(".globl shapes\n"
 	"\tmov $-14, %r14\n"
 	"\tmov $0xf5, %r15d\n"
 	/* registers of each size */
-	SHAPE(01, "8@%rax")
-	SHAPE(02, "-8@%rax")
-	SHAPE(03, "4@%eax")
-	SHAPE(04, "-4@%eax")
-	SHAPE(05, "2@%ax")
-	SHAPE(06, "-2@%ax")
-	SHAPE(07, "1@%al")
-	SHAPE(08, "-1@%al")
-	SHAPE(09, "1@%ah")
-	SHAPE(10, "-1@%ah")
-	SHAPE(11, "-4@%edx")
-	SHAPE(12, "1@%sil")
-	SHAPE(13, "-1@%sil")
-	SHAPE(14, "-4@%edi")
-	SHAPE(15, "8@%r8")
-	SHAPE(16, "-1@%r9b")
-	SHAPE(17, "-2@%r10w")
-	SHAPE(18, "-4@%r11d")
-	SHAPE(19, "-8@%r14")
-	SHAPE(20, "-1@%r15d")
+	SHAPE(01, "8@%rax") SHAPE(02, "-8@%rax") SHAPE(03, "4@%eax") SHAPE(04, "-4@%eax") SHAPE(05, "2@%ax") SHAPE(06, "-2@%ax")
+		SHAPE(07, "1@%al") SHAPE(08, "-1@%al") SHAPE(09, "1@%ah") SHAPE(10, "-1@%ah") SHAPE(11, "-4@%edx")
+			SHAPE(12, "1@%sil") SHAPE(13, "-1@%sil") SHAPE(14, "-4@%edi") SHAPE(15, "8@%r8") SHAPE(16, "-1@%r9b")
+				SHAPE(17, "-2@%r10w") SHAPE(18, "-4@%r11d") SHAPE(19, "-8@%r14") SHAPE(20, "-1@%r15d")
 	/* constants */
-	SHAPE(21, "8@$0")
-	SHAPE(22, "-4@$-1")
-	SHAPE(23, "4@$-1")
-	SHAPE(24, "-1@$255")
-	SHAPE(25, "-8@$-9223372036854775808")
-	SHAPE(26, "8@$0x7fffffffffffffff")
+	SHAPE(21, "8@$0") SHAPE(22, "-4@$-1") SHAPE(23, "4@$-1") SHAPE(24, "-1@$255") SHAPE(25, "-8@$-9223372036854775808")
+		SHAPE(26, "8@$0x7fffffffffffffff")
 	/* memory */
-	SHAPE(27, "8@(%rbx)")
-	SHAPE(28, "-8@-8(%rbx)")
-	SHAPE(29, "4@(%rbx)")
-	SHAPE(30, "-1@8(%rbx)")
-	SHAPE(31, "-2@8(%rbx)")
-	SHAPE(32, "-4@8(%rbx)")
-	SHAPE(33, "8@(%rbx,%rcx,8)")
-	SHAPE(34, "8@16(%rbx,%rcx,4)")
-	SHAPE(35, "4@-8(%rbp, %r8)")
-	SHAPE(36, "8@0x10(,%r12,1)")
-	SHAPE(37, "8@(%rsp)")
-	SHAPE(38, "8@shape_data+16(%rip)")
-	SHAPE(39, "2@24+shape_data(%rip)")
-	SHAPE(40, "8@shape_data(,%rcx,8)")
-	SHAPE(41, "8@shape_data+40")
-	SHAPE(42, "8@shape_data+8(%r8,%rcx,8)")
+	SHAPE(27, "8@(%rbx)") SHAPE(28, "-8@-8(%rbx)") SHAPE(29, "4@(%rbx)") SHAPE(30, "-1@8(%rbx)") SHAPE(31, "-2@8(%rbx)")
+		SHAPE(32, "-4@8(%rbx)") SHAPE(33, "8@(%rbx,%rcx,8)") SHAPE(34, "8@16(%rbx,%rcx,4)") SHAPE(35, "4@-8(%rbp, %r8)")
+			SHAPE(36, "8@0x10(,%r12,1)") SHAPE(37, "8@(%rsp)") SHAPE(38, "8@shape_data+16(%rip)")
+				SHAPE(39, "2@24+shape_data(%rip)") SHAPE(40, "8@shape_data(,%rcx,8)") SHAPE(41, "8@shape_data+40")
+					SHAPE(42, "8@shape_data+8(%r8,%rcx,8)")
 	/* addresses; what probes have no words for; many and none */
-	SHAPE(43, "8@$shape_data+16")
-	SDT_NOTE("odd", "floats", "0", "8f@%xmm0 4f@-4(%rbp) -4@%edi")
-	SDT_NOTE("odd", "segment", "0", "-4@%fs:0xfffffffffffffffc")
-	SDT_NOTE("odd", "wide", "0", "16@(%rbx)")
-	SDT_NOTE("odd", "nonsense", "0", "8@what?")
-	SDT_NOTE("odd", "nowhere", "0", "8@no_such_symbol(%rip)")
-	SDT_NOTE("odd", "twelve", "0", "1@$1 2@$2 4@$3 8@$4 -1@$-5 -2@$-6 -4@$-7 -8@$-8 8@%r8 8@16(%rbx) 1@%cl 8@$12")
-	SDT_NOTE("odd", "none", "0", "")
-	"\tpop %rax\n"
-	"\tpop %r15\n"
-	"\tpop %r14\n"
-	"\tpop %r13\n"
-	"\tpop %r12\n"
-	"\tpop %rbx\n"
-	"\tpop %rbp\n"
-	"\tret\n"
-	".size shapes, . - shapes\n");
+	SHAPE(43, "8@$shape_data+16") SDT_NOTE("odd", "floats", "0", "8f@%xmm0 4f@-4(%rbp) -4@%edi")
+		SDT_NOTE("odd", "segment", "0", "-4@%fs:0xfffffffffffffffc") SDT_NOTE("odd", "wide", "0", "16@(%rbx)")
+			SDT_NOTE("odd", "nonsense", "0", "8@what?") SDT_NOTE("odd", "nowhere", "0", "8@no_such_symbol(%rip)")
+				SDT_NOTE("odd", "twelve", "0",
+					 "1@$1 2@$2 4@$3 8@$4 -1@$-5 -2@$-6 -4@$-7 -8@$-8 8@%r8 8@16(%rbx) 1@%cl 8@$12")
+					SDT_NOTE("odd", "none", "0", "") "\tpop %rax\n"
+									 "\tpop %r15\n"
+									 "\tpop %r14\n"
+									 "\tpop %r13\n"
+									 "\tpop %r12\n"
+									 "\tpop %rbx\n"
+									 "\tpop %rbp\n"
+									 "\tret\n"
+									 ".size shapes, . - shapes\n");
 
 /* One probe at three places, with its argument elsewhere at each. */
 KEEP void in_library(int a, long b)

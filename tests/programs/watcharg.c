@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Functions that get addresses, for watchpoints on arguments.
  *
  *   watcharg [--wait] ADDRESSES [ROUNDS [THREADS]]
  *
- * fill(p, n) writes n times to *p, right from its first instruction on. Each of the threads (1) calls it for each of its own ADDRESSES in turn, ROUNDS (1)
- * times, with n = 10, and once with NULL and once with an odd address and n = 0. --wait: after SIGUSR1 came. */
+ * fill(p, n) writes n times to *p, right from its first instruction on. Each of the threads (1) calls it for each of its own
+ * ADDRESSES in turn, ROUNDS (1) times, with n = 10, and once with NULL and once with an odd address and n = 0. --wait: after
+ * SIGUSR1 came. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +14,8 @@
 
 static long addresses = 1, rounds = 1;
 
-/* It starts with a nop, which the kernel does not have to step over: after a step, QEMU reports watchpoints a second time that were hit before … */
+/* It starts with a nop, which the kernel does not have to step over: after a step, QEMU reports watchpoints a second time that
+ * were hit before … */
 __attribute__((noinline, patchable_function_entry(1))) void fill(volatile long *p, long n)
 {
 	for (long i = 0; i < n; i++)

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A variable to watch.
  *
  *   watched --addr                 prints its address
  *   watched --func                 prints the address of a function
  *   watched [--wait] WRITES [THREADS [READS]]
  *
- * Writes to the variable so often in each of the threads (1), then reads it, and calls the function once for each write. --wait: after SIGUSR1 came. The
- * address is the same in each run: the program is static and not position-independent. */
+ * Writes to the variable so often in each of the threads (1), then reads it, and calls the function once for each write. --wait:
+ * after SIGUSR1 came. The address is the same in each run: the program is static and not position-independent. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A function, a variable and a static probe: what tests/errors/where.py attaches to. */
 long counter;
 __attribute__((noinline, used)) int work(int number)
@@ -7,7 +8,8 @@ __attribute__((noinline, used)) int work(int number)
 			 ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n"
 			 "991: .asciz \"stapsdt\"\n992: .balign 4\n"
 			 "993: .8byte 990b, 0, 0\n.asciz \"where\"\n.asciz \"mark\"\n.asciz \"-4@%%edi\"\n"
-			 "994: .balign 4\n.popsection\n" ::: "memory");
+			 "994: .balign 4\n.popsection\n" ::
+				 : "memory");
 	counter += number;
 	return number;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Runs a function of a program that is stored in a ZIP archive, from there, as Android runs libraries.
  *
  *   ziprun make FILE      writes an archive with this program in it, as bin/ziprun, and compressed (in name only) as bin/packed

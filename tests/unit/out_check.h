@@ -1,4 +1,5 @@
-/* What the tests of out/ and run/ share: checks, a small world (a compilation with two sites, an image), a JSON validator, and
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the tests of out/ and run/ share: checks, a small world (an image with two sites), a JSON validator, and
  * a session that writes to memory. */
 #pragma once
 
@@ -7,6 +8,7 @@
 
 #include "check.h"
 #include "run/session.h"
+#include "types/agg.h"
 
 #define CHECK_TEXT(got, want) check_text(__FILE__, __LINE__, got, want)
 
@@ -22,8 +24,6 @@ static inline void check_text(const char *file, int line, const char *got, const
 
 static struct arena arena;
 static struct diag diag;
-static struct compile comp;
-static struct target target = { .ncpus = 3 };
 static struct image image;
 static struct naming naming;
 
@@ -39,11 +39,17 @@ static inline void world_init(void)
 	arena_init(&arena);
 	diag_init(&diag, &arena);
 	diag_add_source(&diag, "stdin", script, sizeof(script) - 1);
-	comp = (struct compile){ .arena = &arena, .diag = &diag, .target = &target, .image = &image };
-	comp.config.str_trunc_trailer = "..";
-	comp.sites.at = sites, comp.sites.cnt = 2;
-	image = (struct image){ .compile = &comp, .data = { SHARED_SZ, CPU_SZ, 4, SHARED_SZ + 4 * CPU_SZ } };
-	naming = (struct naming){ .compile = &comp };
+	image = (struct image){ .home.ncpus = 3, .data = { SHARED_SZ, CPU_SZ, 4, SHARED_SZ + 4 * CPU_SZ } };
+	image.config.str_trunc_trailer = "..";
+	image.sites.at = sites, image.sites.cnt = 2;
+	naming = (struct naming){};
+	session_naming(&image, &naming);
+}
+
+/* The type of an aggregation without parameters. */
+static inline const struct type *agg_type(const char *name, bool is_signed)
+{
+	return &agg_find(name)->types[is_signed];
 }
 
 static inline int world_end(void)
@@ -138,8 +144,10 @@ static size_t out_len, err_len, out_seen, err_seen;
 static inline void session_open(struct object *obj, const char *format)
 {
 	out_seen = err_seen = 0;
-	session = (struct session){ .c = &comp, .image = &image, .obj = obj };
-	session.out = (struct out){ .sink = sink_find(format), .naming = naming, .file = open_memstream(&out_text, &out_len),
+	session = (struct session){ .image = &image, .diag = &diag, .obj = obj };
+	session.out = (struct out){ .sink = sink_find(format),
+				    .naming = naming,
+				    .file = open_memstream(&out_text, &out_len),
 				    .err = open_memstream(&err_text, &err_len) };
 }
 
@@ -179,4 +187,3 @@ static inline void session_close(void)
 	sbuf_release(&session.text);
 	sbuf_release(&session.whole);
 }
-

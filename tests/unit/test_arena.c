@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Arenas: memory is zero however often it was used, and what is handed out never overlaps. */
 #include <string.h>
 
@@ -82,10 +83,31 @@ static void test_vec(void)
 	arena_release(&a);
 }
 
+static void note(void *arg)
+{
+	++*(u32 *)arg;
+}
+
+static void test_defer(void)
+{
+	struct arena a;
+	u32 first = 0, second = 0;
+
+	arena_init(&a);
+	arena_defer(&a, note, &first);
+	CHECK(!first);
+	arena_clear(&a);
+	CHECK(first == 1, "called %u times when the arena was cleared", first);
+	arena_defer(&a, note, &second);
+	arena_release(&a);
+	CHECK(first == 1 && second == 1, "called %u and %u times", first, second);
+}
+
 int main(void)
 {
 	test_clear();
 	test_grow();
+	test_defer();
 	test_vec();
 	return check_end();
 }

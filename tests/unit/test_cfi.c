@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* sym/cfi: every row of real files as readelf reads them, descriptions made by hand, and broken ones.
  *
  *   test_cfi FILE…    compares other files
@@ -44,16 +45,28 @@ static void compare(const struct cfi *c, struct printed *p, char *line)
 	compared++;
 	snprintf(want, sizeof(want), "%s %s", cfa, !bp || !strcmp(bp, "s") ? "u" : bp);
 	switch (r->cfa) {
-	case CFI_SP: snprintf(got, sizeof(got), "rsp%+d", r->cfa_off); break;
-	case CFI_BP: snprintf(got, sizeof(got), "rbp%+d", r->cfa_off); break;
-	case CFI_BP_DEREF: case CFI_PLT: case CFI_SIGNAL: snprintf(got, sizeof(got), "exp"); break;
+	case CFI_SP:
+		snprintf(got, sizeof(got), "rsp%+d", r->cfa_off);
+		break;
+	case CFI_BP:
+		snprintf(got, sizeof(got), "rbp%+d", r->cfa_off);
+		break;
+	case CFI_BP_DEREF:
+	case CFI_PLT:
+	case CFI_SIGNAL:
+		snprintf(got, sizeof(got), "exp");
+		break;
 	case CFI_END:
 		CHECK(!strcmp(ra, "u"), "%llx: %s", (unsigned long long)pc, ra);
 		return;
-	case CFI_OTHER: /* by another register, or by an expression that nobody knows; or the return address is not in its place */
-		CHECK((strncmp(cfa, "rsp", 3) && strncmp(cfa, "rbp", 3)) || strcmp(ra, "c-8"), "%llx: %s", (unsigned long long)pc, want);
+	case CFI_OTHER: /* by another register, or by an expression that nobody knows; or the return address is not in its place
+			 */
+		CHECK((strncmp(cfa, "rsp", 3) && strncmp(cfa, "rbp", 3)) || strcmp(ra, "c-8"), "%llx: %s", (unsigned long long)pc,
+		      want);
 		return;
-	default: snprintf(got, sizeof(got), "none"); break;
+	default:
+		snprintf(got, sizeof(got), "none");
+		break;
 	}
 	if (r->cfa == CFI_SIGNAL || r->bp == CFI_BP_AT_BP)
 		strcat(got, " exp");
@@ -98,7 +111,8 @@ static void test_file(const char *path)
 	CHECK(compared - before > 100, "%s: %u", path, compared - before);
 	for (u32 i = 0; i < c.rows.cnt; i++)
 		other += c.rows.at[i].cfa == CFI_OTHER;
-	printf("%s: %u functions, %u rows, %u compared, %u not understood\n", path, c.func_cnt, c.rows.cnt, compared - before, other);
+	printf("%s: %u functions, %u rows, %u compared, %u not understood\n", path, c.func_cnt, c.rows.cnt, compared - before,
+	       other);
 	cfi_release(&c);
 	objfile_release(&o);
 	free(cmd);
@@ -134,8 +148,14 @@ static struct cfi_row row_at(const u8 *frames, u32 len, u64 pc, u32 *bad)
 	m->eh.e_shstrndx = 1;
 	m->ph = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000, .p_memsz = 0x1000 };
 	memcpy(m->names, "\0.names\0.eh_frame", 18);
-	m->sh[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct made, names), .sh_size = sizeof(m->names) };
-	m->sh[2] = (Elf64_Shdr){ .sh_name = 8, .sh_type = SHT_PROGBITS, .sh_addr = 0x5000, .sh_offset = offsetof(struct made, frames), .sh_size = len };
+	m->sh[1] = (Elf64_Shdr){
+		.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct made, names), .sh_size = sizeof(m->names)
+	};
+	m->sh[2] = (Elf64_Shdr){ .sh_name = 8,
+				 .sh_type = SHT_PROGBITS,
+				 .sh_addr = 0x5000,
+				 .sh_offset = offsetof(struct made, frames),
+				 .sh_size = len };
 	memcpy(m->frames, frames, len);
 	CHECK(!objfile_from_memory(&o, m, sizeof(*m)));
 	cfi_read(&o, &c);
@@ -151,8 +171,15 @@ static struct cfi_row row_at(const u8 *frames, u32 len, u64 pc, u32 *bad)
 /* CIE with "zR" and sdata4 of absolute addresses; FDE of [0x1100, 0x1180) with the given instructions. */
 static struct cfi_row run_at(const char *insns, u32 len, u64 pc, u32 *bad)
 {
-	u8 frames[128] = { 20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x0b, 0x0c, 7, 8, 0x90, 1, 0, 0,
-			   (u8)(13 + len), 0, 0, 0, 28, 0, 0, 0, 0x00, 0x11, 0, 0, 0x80, 0, 0, 0, 0 };
+	u8 frames[128] = { 20,   0,    0,    0,    0,
+			   0,    0,    0,    1,    'z',
+			   'R',  0,    1,    0x78, 16,
+			   1,    0x0b, 0x0c, 7,    8,
+			   0x90, 1,    0,    0,    (u8)(13 + len),
+			   0,    0,    0,    28,   0,
+			   0,    0,    0x00, 0x11, 0,
+			   0,    0x80, 0,    0,    0,
+			   0 };
 
 	memcpy(frames + 41, insns, len);
 	return row_at(frames, 41 + len + 4, pc, bad);
@@ -177,9 +204,12 @@ static void test_programs(void)
 	RUN("", 0x117f, .cfa = CFI_SP, .cfa_off = 8);
 	RUN("", 0x1180, .cfa = CFI_NONE);
 	/* push %rbp; mov %rsp,%rbp; … leave */
-	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1101, .cfa = CFI_SP, .cfa_off = 16, .bp = CFI_BP_AT, .bp_off = -16);
-	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1110, .cfa = CFI_BP, .cfa_off = 16, .bp = CFI_BP_AT, .bp_off = -16);
-	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1114, .cfa = CFI_SP, .cfa_off = 8, .bp = CFI_BP_AT, .bp_off = -16);
+	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1101, .cfa = CFI_SP, .cfa_off = 16, .bp = CFI_BP_AT,
+	    .bp_off = -16);
+	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1110, .cfa = CFI_BP, .cfa_off = 16, .bp = CFI_BP_AT,
+	    .bp_off = -16);
+	RUN("\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08", 0x1114, .cfa = CFI_SP, .cfa_off = 8, .bp = CFI_BP_AT,
+	    .bp_off = -16);
 	/* advance by 1, 2 and 4 bytes; remember and restore; restore a register */
 	RUN("\x02\x01\x0e\x18\x0a\x03\x02\x00\x0e\x20\x04\x04\x00\x00\x00\x0b", 0x1106, .cfa = CFI_SP, .cfa_off = 32);
 	RUN("\x02\x01\x0e\x18\x0a\x03\x02\x00\x0e\x20\x04\x04\x00\x00\x00\x0b", 0x1107, .cfa = CFI_SP, .cfa_off = 24);
@@ -234,7 +264,8 @@ static void test_hostile(const char *path, u32 rounds)
 
 		for (u32 k = 0; k < 1 + round % 50; k++) {
 			seed = seed * 1103515245 + 12345;
-			copy[sh->sh_offset + (seed >> 4) % sh->sh_size] = round & 1 ? (char)(seed >> 20) : (seed & 0x10000 ? 0xff : 0);
+			copy[sh->sh_offset + (seed >> 4) % sh->sh_size] = round & 1 ? (char)(seed >> 20) :
+										      (seed & 0x10000 ? 0xff : 0);
 		}
 		if (round % 5 == 4)
 			sh->sh_size = (seed >> 4) % sh->sh_size;

@@ -1,5 +1,6 @@
-/* Debug information: symbols and types that are in the file, beside it, far from it, packed, or broken. The files are made by the compiler and
- * objcopy when the test runs. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Debug information: symbols and types that are in the file, beside it, far from it, packed, or broken. The files are made by the
+ * compiler and objcopy when the test runs. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include "sym/debugfile.h"
 #include "sym/dwarf.h"
 #include "sym/elf.h"
+#include "types/btfraw.h"
 
 static char dir[] = "/tmp/test_debug_XXXXXX";
 
@@ -61,7 +63,9 @@ static bool has_hidden(const char *name)
 
 static void test_separate(void)
 {
-	write_file("a.c", "static __attribute__((noinline,used)) int hidden(int x) { return x + 1; } int variable = 5; int main(void) { return hidden(2); }");
+	write_file(
+		"a.c",
+		"static __attribute__((noinline,used)) int hidden(int x) { return x + 1; } int variable = 5; int main(void) { return hidden(2); }");
 	CHECK(sh("cc -g -O1 -Wl,--build-id=sha1 -o full a.c"));
 	CHECK(has_hidden("full"));
 	CHECK(sh("objcopy --strip-all full bare"));
@@ -77,7 +81,8 @@ static void test_separate(void)
 	CHECK(!has_hidden("noid"));
 	CHECK(has_hidden("linked"));
 	/* Another program's */
-	CHECK(sh("sed s/hidden/other/g a.c >b.c && cc -g -Wl,--build-id=sha1 -o b b.c && objcopy --only-keep-debug b .debug/link.dbg"));
+	CHECK(sh(
+		"sed s/hidden/other/g a.c >b.c && cc -g -Wl,--build-id=sha1 -o b b.c && objcopy --only-keep-debug b .debug/link.dbg"));
 	CHECK(!has_hidden("linked") && !has_hidden("noid"));
 	CHECK(sh("rm .debug/link.dbg"));
 	CHECK(!has_hidden("linked"));
@@ -105,9 +110,10 @@ static void test_packed(void)
 		printf("skipped: there is no xz\n");
 		return;
 	}
-	CHECK(sh("objcopy --strip-all full bare && nm full | awk '$2 == \"t\" { print $3 }' >keep && "
-		 "objcopy -S --remove-section=.gdb_index --remove-section=.comment --keep-symbols=keep full mini && xz -k -f mini && "
-		 "objcopy --add-section .gnu_debugdata=mini.xz bare packed"));
+	CHECK(sh(
+		"objcopy --strip-all full bare && nm full | awk '$2 == \"t\" { print $3 }' >keep && "
+		"objcopy -S --remove-section=.gdb_index --remove-section=.comment --keep-symbols=keep full mini && xz -k -f mini && "
+		"objcopy --add-section .gnu_debugdata=mini.xz bare packed"));
 #ifdef HAVE_LZMA
 	CHECK(has_hidden("packed"));
 #endif
@@ -122,8 +128,10 @@ static void test_fetched(void)
 	char *path = xasprintf("%s/bin:%s", dir, getenv("PATH"));
 	struct objfile file, debug;
 
-	CHECK(sh("mkdir -p bin && objcopy --only-keep-debug full fetched.debug && "
-		 "printf '#!/bin/sh\\necho \"$@\" >%s/asked\\necho %s/fetched.debug\\n' >bin/debuginfod-find && chmod +x bin/debuginfod-find", dir, dir));
+	CHECK(sh(
+		"mkdir -p bin && objcopy --only-keep-debug full fetched.debug && "
+		"printf '#!/bin/sh\\necho \"$@\" >%s/asked\\necho %s/fetched.debug\\n' >bin/debuginfod-find && chmod +x bin/debuginfod-find",
+		dir, dir));
 	setenv("PATH", path, 1);
 	CHECK(!objfile_open(&file, in_dir("bare"), 0, 0));
 	unsetenv("DEBUGINFOD_URLS");
@@ -185,30 +193,29 @@ static void test_open(void)
 
 /* ---- lines ---- */
 
-static const char lines_c[] =
-	"#define KEEP __attribute__((noinline, used))\n"
-	"static volatile int sink;\n"
-	"static inline __attribute__((always_inline)) void both(int x)\n"
-	"{\n"
-	"	sink = x * 3;\n" /* 5 */
-	"}\n"
-	"KEEP void one(int x)\n"
-	"{\n"
-	"	both(x + 1); sink += x;\n"
-	"}\n" /* 10 */
-	"KEEP int two(int x)\n"
-	"{\n"
-	"	both(x);\n"
-	"	for (int i = 0; i < x; i++)\n"
-	"		sink++;\n" /* 15 */
-	"	return sink;\n"
-	"}\n"
-	"\n"
-	"int main(void)\n"
-	"{\n" /* 20 */
-	"	one(1);\n"
-	"	return two(2) ? 0 : 1;\n"
-	"}\n";
+static const char lines_c[] = "#define KEEP __attribute__((noinline, used))\n"
+			      "static volatile int sink;\n"
+			      "static inline __attribute__((always_inline)) void both(int x)\n"
+			      "{\n"
+			      "	sink = x * 3;\n" /* 5 */
+			      "}\n"
+			      "KEEP void one(int x)\n"
+			      "{\n"
+			      "	both(x + 1); sink += x;\n"
+			      "}\n" /* 10 */
+			      "KEEP int two(int x)\n"
+			      "{\n"
+			      "	both(x);\n"
+			      "	for (int i = 0; i < x; i++)\n"
+			      "		sink++;\n" /* 15 */
+			      "	return sink;\n"
+			      "}\n"
+			      "\n"
+			      "int main(void)\n"
+			      "{\n" /* 20 */
+			      "	one(1);\n"
+			      "	return two(2) ? 0 : 1;\n"
+			      "}\n";
 
 static bool path_is(const char *path, const char *name)
 {
@@ -261,7 +268,8 @@ static void check_frames(struct dbg *d)
 
 static void test_lines(void)
 {
-	static const char *const how[] = { "cc -gdwarf-5", "cc -gdwarf-4", "cc -gdwarf-4 -gz", "cc -gdwarf-5 -gz", "clang -gdwarf-5", "clang -gdwarf-4" };
+	static const char *const how[] = { "cc -gdwarf-5",     "cc -gdwarf-4",    "cc -gdwarf-4 -gz",
+					   "cc -gdwarf-5 -gz", "clang -gdwarf-5", "clang -gdwarf-4" };
 	bool has_clang = !system("command -v clang >/dev/null");
 
 	CHECK(sh("mkdir -p src"));
@@ -287,7 +295,8 @@ static void test_lines(void)
 		expect_line(__LINE__, d, "lines", "other.c", 21, 0, "no such file, next 0\n");
 		expect_line(__LINE__, d, "lines", "", 21, 0, "no such file, next 0\n");
 		dbg_find_line(d, "lines.c", 18, 0, &none);
-		CHECK(!none.at.cnt && none.is_file_known && (none.next_line == 19 || none.next_line == 20)); /* where main starts: compilers differ */
+		CHECK(!none.at.cnt && none.is_file_known &&
+		      (none.next_line == 19 || none.next_line == 20)); /* where main starts: compilers differ */
 		expect_line(__LINE__, d, "lines", "lines.c", 24, 0, "nothing, next 0\n");
 		/* A loop's line is cut into pieces; what was inlined twice is in two places. */
 		expect_line(__LINE__, d, "lines", "lines.c", 14, 0, "lines.c:14 two in two\n");
@@ -360,7 +369,11 @@ static void put_func(struct dbg *d, struct sym_elf *e, const char *name, struct 
 			}
 		}
 	}
-	sbuf_printf(out, f ? "%s) %s\n" : " ?\n", f && f->is_variadic ? ", ..." : f && !f->param_cnt ? "(" : "", f ? type_str(&arena, f->ret) : "");
+	sbuf_printf(out, f ? "%s) %s\n" : " ?\n",
+		    f && f->is_variadic        ? ", ..." :
+			    f && !f->param_cnt ? "(" :
+						 "",
+		    f ? type_str(&arena, f->ret) : "");
 }
 
 static void put_struct(struct dbg *d, const char *keyword, const char *name, struct sbuf *out)
@@ -448,14 +461,16 @@ static void test_functions(void)
 		put_struct(d, "struct", "color", &got);
 		put_struct(d, "", "node", &got);
 		put_struct(d, "", "float", &got);
-		CHECK_TEXT(got.s, "struct node 88: 0 struct node * next, 8 string[12] name, 20 int32[3][2] grid, 44 struct (anonymous) , 52 enum color col, "
-				  "56 struct opaque * o, 64 void * fn, 72 int8 * str, 80 uint8[4] raw, 84 int8[0] flex\n"
-				  "struct bits 8: 0 uint32 a 0:3, 0 uint32 b 3:7, 0 int32 c 10:5, 0 uint64 d 15:40\n"
-				  "struct small 8: 0 int32 a, 4 int32 b\n"
-				  "union u 4: 0 int32 i, 0 string[4] c\n"
-				  "enum color 4: RED=1 GREEN=5 BLUE=200\n"
-				  "enum neg 4: MINUS=-3 PLUS=7\n"
-				  "no struct opaque\nno struct color\nno  node\nint32 4:\n");
+		CHECK_TEXT(
+			got.s,
+			"struct node 88: 0 struct node * next, 8 string[12] name, 20 int32[3][2] grid, 44 struct (anonymous) , 52 enum color col, "
+			"56 struct opaque * o, 64 void * fn, 72 int8 * str, 80 uint8[4] raw, 84 int8[0] flex\n"
+			"struct bits 8: 0 uint32 a 0:3, 0 uint32 b 3:7, 0 int32 c 10:5, 0 uint64 d 15:40\n"
+			"struct small 8: 0 int32 a, 4 int32 b\n"
+			"union u 4: 0 int32 i, 0 string[4] c\n"
+			"enum color 4: RED=1 GREEN=5 BLUE=200\n"
+			"enum neg 4: MINUS=-3 PLUS=7\n"
+			"no struct opaque\nno struct color\nno  node\nint32 4:\n");
 		CHECK(dbg_types(d, 0)->constant(dbg_types(d, 0), "BLUE", &v, &t) && v == 200 && !t->is_signed);
 		CHECK(dbg_types(d, 0)->constant(dbg_types(d, 0), "MINUS", &v, &t) && v == -3 && t->is_signed);
 		CHECK(!dbg_types(d, 0)->constant(dbg_types(d, 0), "WHITE", &v, &t));
@@ -505,15 +520,17 @@ static void test_classes(void)
 		put_struct(d, "struct", "inner::conn", &got);
 		put_struct(d, "struct", "onn", &got);
 		put_struct(d, "enum", "net::conn::state", &got);
-		CHECK_TEXT(got.s, "_ZNK3net4conn4sendEPKcm(struct net::conn * this di, int8 * data si, uint64 len dx) int32\n"
-				  "_ZN3net4conn4makeERS0_PNS_12_GLOBAL__N_16hiddenE(struct net::conn * c di, struct net::hidden * h si) int32\n"
-				  "_ZN3net5twiceIiEET_S1_(int32 a di) int32\n"
-				  "_ZN3net4takeEiNS_5ownerEi(int32 before di, struct net::owner o [si+0], int32 after dx) int32\n"
-				  "struct net::conn 32: 0 struct net::base , 16 int32 fd, 20 struct net::conn::inner in, 22 enum net::conn::state st, 24 struct net::conn * next\n"
-				  "struct net::conn::inner 2: 0 int16 s\n"
-				  "struct net::hidden 4: 0 int32 h\n"
-				  "no struct inner::conn\nno struct onn\n"
-				  "enum net::conn::state 1: idle=1 busy=200\n");
+		CHECK_TEXT(
+			got.s,
+			"_ZNK3net4conn4sendEPKcm(struct net::conn * this di, int8 * data si, uint64 len dx) int32\n"
+			"_ZN3net4conn4makeERS0_PNS_12_GLOBAL__N_16hiddenE(struct net::conn * c di, struct net::hidden * h si) int32\n"
+			"_ZN3net5twiceIiEET_S1_(int32 a di) int32\n"
+			"_ZN3net4takeEiNS_5ownerEi(int32 before di, struct net::owner o [si+0], int32 after dx) int32\n"
+			"struct net::conn 32: 0 struct net::base , 16 int32 fd, 20 struct net::conn::inner in, 22 enum net::conn::state st, 24 struct net::conn * next\n"
+			"struct net::conn::inner 2: 0 int16 s\n"
+			"struct net::hidden 4: 0 int32 h\n"
+			"no struct inner::conn\nno struct onn\n"
+			"enum net::conn::state 1: idle=1 busy=200\n");
 		sbuf_release(&got);
 		dbg_close(d);
 		sym_elf_free(e);
@@ -529,8 +546,12 @@ static void test_declared(void)
 	const struct type *t;
 	const struct dbg_func *f;
 
-	write_file("src/d1.c", "struct far; int use(struct far *f) { return f != 0; } struct same { int a; } s1; int main(void) { return use(0); }");
-	write_file("src/d2.c", "struct far { int x; struct far *next; } far_one; struct same { long a, b; } s2; int use2(void) { return 1; }");
+	write_file(
+		"src/d1.c",
+		"struct far; int use(struct far *f) { return f != 0; } struct same { int a; } s1; int main(void) { return use(0); }");
+	write_file(
+		"src/d2.c",
+		"struct far { int x; struct far *next; } far_one; struct same { long a, b; } s2; int use2(void) { return 1; }");
 	CHECK(sh("cc -g -o declared src/d1.c src/d2.c"));
 	d = open_both("declared", &e);
 	f = dbg_func_at(d, sym_elf_find(e, "use")->addr, "use");
@@ -544,7 +565,8 @@ static void test_declared(void)
 		CHECK(t && t->size == (i ? 4 : 16));
 	}
 	/* The same in a debug file of its own */
-	CHECK(sh("objcopy --only-keep-debug declared declared.debug && objcopy --strip-all --add-gnu-debuglink=declared.debug declared decl2"));
+	CHECK(sh(
+		"objcopy --only-keep-debug declared declared.debug && objcopy --strip-all --add-gnu-debuglink=declared.debug declared decl2"));
 	dbg_close(d);
 	CHECK(!dbg_open(in_dir("decl2"), &d));
 	put_struct(d, "struct", "far", &got);
@@ -556,6 +578,113 @@ static void test_declared(void)
 	CHECK(dbg_open(in_dir("decl2"), &d) == -ENOENT);
 }
 #endif
+
+/* ---- types that no compiler here writes ---- */
+
+/* Attributes of each kind of entry are in .debug_abbrev below; a type is named by the label before it. */
+static const char made_up_s[] =
+	"	.macro base name, size, enc\n	.uleb128 2\n	.asciz \"\\name\"\n	.uleb128 \\size\n	.byte \\enc\n	.endm\n"
+	"	.macro begin name, size\n	.uleb128 3\n	.asciz \"\\name\"\n	.uleb128 \\size\n	.endm\n"
+	"	.macro member name, type, off\n	.uleb128 4\n	.asciz \"\\name\"\n	.long \\type - cu\n	.uleb128 \\off\n	.endm\n"
+	"	.macro field name, type, bit, width\n	.uleb128 5\n	.asciz \"\\name\"\n	.long \\type - cu\n	.uleb128 \\bit, \\width\n	.endm\n"
+	"	.macro alias name, type\n	.uleb128 6\n	.asciz \"\\name\"\n	.long \\type - cu\n	.endm\n"
+	"	.macro array type\n	.uleb128 7\n	.long \\type - cu\n	.endm\n"
+	"	.macro dim cnt\n	.uleb128 8, \\cnt\n	.endm\n"
+	"	.macro function\n	.uleb128 9\n	.endm\n"
+	"	.macro param type\n	.uleb128 10\n	.long \\type - cu\n	.endm\n"
+	"	.macro enumeration name, size\n	.uleb128 11\n	.asciz \"\\name\"\n	.uleb128 \\size\n	.endm\n"
+	"	.macro constant name, value\n	.uleb128 12\n	.asciz \"\\name\"\n	.sleb128 \\value\n	.endm\n"
+	"	.macro offset_of type\n	.uleb128 13\n	.long \\type - cu\n	.endm\n"
+	"	.macro variants\n	.uleb128 14\n	.endm\n	.macro variant\n	.uleb128 15\n	.endm\n"
+	"	.macro end\n	.byte 0\n	.endm\n"
+	"	.section .debug_info,\"\",@progbits\n"
+	"cu:	.long cu_end - cu - 4\n	.short 5\n	.byte 1, 8\n	.long 0\n"
+	"	.uleb128 1\n	.byte 0x0c\n	.asciz \"made.up\"\n"
+	"int:	base int, 4, 5\nchar:	base char, 1, 6\nrune:	base char, 4, 16\nunit:	base char, 1, 16\nwide:	base wide, 40, 7\nlong:	base long, 8, 5\n"
+	/* Text is what C calls so. */
+	"chars:	array char\n	dim 3\n	end\nrunes:	array rune\n	dim 3\n	end\nunits:	array unit\n	dim 3\n	end\n"
+	"deep:	array int\n	.rept 16\n	dim 1\n	.endr\n	end\nabyss:	array int\n	.rept 17\n	dim 1\n	.endr\n	end\n"
+	"many:	array char\n	dim 0x100000003\n	end\n"
+	"place:	offset_of int\n"
+	"	begin odd, 96\n	member chars, chars, 0\n	member runes, runes, 4\n	member units, units, 16\n	member wide, wide, 24\n	member deep, deep, 64\n"
+	"	member abyss, abyss, 68\n	member many, many, 68\n	member place, place, 72\n	end\n"
+	/* Structs that contain themselves, at once and by way of another; one that does not end soon enough to be walked. */
+	"self:	begin self, 8\n	member x, int, 0\n	member me, self, 0\n	end\n"
+	"ping:	begin ping, 8\n	member pong, pong, 0\n	end\npong:	begin pong, 8\n	member ping, ping, 0\n	end\n"
+	"	begin holder, 16\n	member x, int, 0\n	member bad, self, 8\n	end\n"
+	"n0:	begin n0, 4\n	member x, int, 0\n	end\n"
+	"	.altmacro\n	.macro level i, j\nn\\i:	begin n\\i, 4\n	member , n\\j, 0\n	member , n\\j, 0\n	end\n	.endm\n"
+	"	.set i, 1\n	.rept 40\n	level %i, %i - 1\n	.set i, i + 1\n	.endr\n	.noaltmacro\n"
+	/* A typedef of itself; a function that takes itself, often. */
+	"loop:	alias loop, loop\nfn:	function\n	.rept 200\n	param fn\n	.endr\n	end\nfn_t:	alias fn_t, fn\n"
+	"	begin cycles, 16\n	member loop, loop, 0\n	member fn, fn_t, 0\n	member x, int, 8\n	end\n"
+	"	begin outside, 4\n	member x, int, 0\n	member y, int, 4\n	end\n"
+	/* Farther from the start than BTF can tell of a bit-field. */
+	"color:	enumeration color, 4\n	constant RED, 1\n	constant LOW, -2\n	end\n"
+	"pad:	array char\n	dim 0x400000\n	end\n"
+	"	begin far, 0x400010\n	member pad, pad, 0\n	field a, int, 0x2000000, 5\n	field b, color, 0x2000005, 3\n	field c, long, 0x2000028, 40\n	"
+	"member x, int, 0x40000c\n	end\n"
+	"	enumeration huge, 4\n	constant HUGE, 0x123456789\n	end\n"
+	"	begin shape, 8\n	variants\n	member tag, int, 0\n	variant\n	member one, int, 4\n	end\n	variant\n	member two, char, 4\n	end\n	end\n	end\n"
+	"	end\ncu_end:\n"
+	"	.section .debug_abbrev,\"\",@progbits\n"
+	"	.byte 1, 0x11, 1, 0x13, 0x0b, 3, 8, 0, 0\n	.byte 2, 0x24, 0, 3, 8, 0x0b, 0x0f, 0x3e, 0x0b, 0, 0\n	.byte 3, 0x13, 1, 3, 8, 0x0b, 0x0f, 0, 0\n"
+	"	.byte 4, 0x0d, 0, 3, 8, 0x49, 0x13, 0x38, 0x0f, 0, 0\n	.byte 5, 0x0d, 0, 3, 8, 0x49, 0x13, 0x6b, 0x0f, 0x0d, 0x0f, 0, 0\n"
+	"	.byte 6, 0x16, 0, 3, 8, 0x49, 0x13, 0, 0\n	.byte 7, 0x01, 1, 0x49, 0x13, 0, 0\n	.byte 8, 0x21, 0, 0x37, 0x0f, 0, 0\n	.byte 9, 0x15, 1, 0, 0\n"
+	"	.byte 10, 0x05, 0, 0x49, 0x13, 0, 0\n	.byte 11, 0x04, 1, 3, 8, 0x0b, 0x0f, 0, 0\n	.byte 12, 0x28, 0, 3, 8, 0x1c, 0x0d, 0, 0\n"
+	"	.byte 13, 0x1f, 0, 0x49, 0x13, 0, 0\n	.byte 14, 0x33, 1, 0, 0\n	.byte 15, 0x19, 1, 0, 0\n	.byte 0\n";
+
+static void test_made_up(void)
+{
+	static const char *const structs[] = {
+		"odd", "self", "ping", "pong", "holder", "n3", "n40", "cycles", "outside", "shape"
+	};
+	static const char *const far[] = { "a", "b", "c", "x", "y" };
+	struct dbg_places places = {};
+	struct sbuf got = {};
+	const struct type *t;
+	struct btfraw raw;
+	struct dbg *d;
+	size_t len;
+	s64 v = 0;
+	u8 *btf;
+
+	write_file("made.s", made_up_s);
+	CHECK(sh("cc -c -o made.o made.s"));
+	CHECK(!dbg_open(in_dir("made.o"), &d));
+	for (u32 i = 0; i < ARRAY_CNT(structs); i++)
+		put_struct(d, "struct", structs[i], &got);
+	put_struct(d, "enum", "huge", &got);
+	CHECK_TEXT(got.s,
+		   "struct odd 96: 0 string[3] chars, 4 uint32[3] runes, 16 uint8[3] units, 24 uint64[5] wide, "
+		   "64 int32[1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1] deep, 68 void abyss, 68 void many, 72 uint64 place\n"
+		   "struct self 8:\nstruct ping 8:\nstruct pong 8:\nstruct holder 16:\n"
+		   "struct n3 4: 0 struct n2 , 0 struct n2 \nstruct n40 4:\n"
+		   "struct cycles 16: 0 void loop, 0 void fn, 8 int32 x\n"
+		   "struct outside 4:\n"
+		   "struct shape 8: 0 int32 tag, 4 int32 one, 4 int8 two\n"
+		   "enum huge 4: HUGE=4886718345\n");
+	sbuf_reset(&got);
+	t = dbg_types(d, 0)->find(dbg_types(d, 0), "struct", "far");
+	for (u32 i = 0; t && i < ARRAY_CNT(far); i++) {
+		u32 off = 0;
+		const struct member *m = type_member(t, far[i], &off);
+
+		sbuf_printf(&got, m ? "%s %x %s %u:%u\n" : "no %s\n", far[i], off, m ? type_str(&arena, m->type) : "",
+			    m ? m->bit_off : 0, m ? m->bit_sz : 0);
+	}
+	CHECK_TEXT(sbuf_str(&got),
+		   "a 400000 int32 0:5\nb 400000 enum color 5:3\nc 400005 int64 0:40\nx 40000c int32 0:0\nno y\n");
+	CHECK(dbg_types(d, 0)->constant(dbg_types(d, 0), "LOW", &v, &t) && v == -2 && t->is_signed);
+	/* All at once: a function of itself must not be spelled out. */
+	btf = dbg_to_btf(d, &len, &places);
+	CHECK(!btfraw_init(&raw, btf, len, false, NULL) && !btfraw_check(&raw) && raw.cnt < 500 && raw.cnt == places.at.cnt);
+	CHECK(btfraw_find(&raw, BTF_BIT(BTF_KIND_STRUCT), "self") && btfraw_find(&raw, BTF_BIT(BTF_KIND_ENUM64), "huge"));
+	btfraw_release(&raw);
+	vec_free(&places.at);
+	sbuf_release(&got);
+	dbg_close(d);
+}
 
 /* ---- hostile files ---- */
 
@@ -585,7 +714,11 @@ static void walk_type(const struct type *t, u32 depth)
 static void ask_all(struct dbg *d)
 {
 	static const char *const names[] = { "int", "node", "small_t", "conn", "net::conn", "bits", "BLUE", "hidden" };
+	struct dbg_places places = {};
 	struct dbg_lines found;
+	struct btfraw raw;
+	size_t len;
+	u8 *btf;
 
 	dbg_find_line(d, "lines.c", 5, 0, &found);
 	vec_free(&found.at);
@@ -603,6 +736,11 @@ static void ask_all(struct dbg *d)
 			walk_type(t, 0);
 		src->constant(src, names[i], &(s64){ 0 }, NULL);
 	}
+	btf = dbg_to_btf(d, &len, &places);
+	if (btfraw_init(&raw, btf, len, false, NULL) || btfraw_check(&raw) || raw.cnt != places.at.cnt)
+		CHECK(!"types that cannot be read");
+	btfraw_release(&raw);
+	vec_free(&places.at);
 }
 
 /* Each debug section in turn is cut, or has bytes changed. */
@@ -627,7 +765,8 @@ static void test_hostile(const char *prog, u32 rounds)
 				continue;
 			for (u32 k = 0; k < changes; k++) {
 				seed = seed * 1103515245 + 12345;
-				copy[sh->sh_offset + (seed >> 4) % sh->sh_size] = round & 1 ? (char)(seed >> 20) : (seed & 0x10000 ? 0xff : 0);
+				copy[sh->sh_offset + (seed >> 4) % sh->sh_size] = round & 1 ? (char)(seed >> 20) :
+											      (seed & 0x10000 ? 0xff : 0);
 			}
 			seed = seed * 1103515245 + 12345;
 			if (!changes && (seed >> 16) % 3 == 0)
@@ -669,6 +808,7 @@ int main(void)
 	test_classes();
 	test_declared();
 #endif
+	test_made_up();
 	CHECK(sh("cc -gdwarf-5 -O2 -o v5 src/funcs.c && cc -gdwarf-4 -O0 -o v4 src/funcs.c"));
 	test_hostile("v5", 200);
 	test_hostile("v4", 200);

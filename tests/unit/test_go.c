@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Names of Go's functions from .gopclntab, in each of its forms; whole and broken. */
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ static void put_num(u64 v, u32 size)
 	put(&v, size);
 }
 
-/* The functions of the table: main.f, in assembly with an entry that translates for it, main.g, which assembly can call, main.h. */
+/* The functions of the table: main.f, in assembly with an entry that translates for it, main.g, which assembly can call, main.h.
+ */
 static const struct {
 	u32 name, off;
 	u8 id, flags;
@@ -89,11 +91,26 @@ static void put_table(const struct form *f)
 static void make_file(const struct form *f)
 {
 	static const char section_names[] = "\0.gopclntab\0.shstrtab";
-	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			  .e_phoff = sizeof(eh), .e_ehsize = sizeof(eh), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shentsize = sizeof(Elf64_Shdr),
-			  .e_shnum = 3, .e_shstrndx = 2 };
-	Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = TEXT, .p_filesz = sizeof(file), .p_memsz = sizeof(file), .p_align = 4096 };
-	Elf64_Shdr sh[3] = { { 0 }, { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC }, { .sh_name = 12, .sh_type = SHT_STRTAB } };
+	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_EXEC,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_phoff = sizeof(eh),
+			  .e_ehsize = sizeof(eh),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 1,
+			  .e_shentsize = sizeof(Elf64_Shdr),
+			  .e_shnum = 3,
+			  .e_shstrndx = 2 };
+	Elf64_Phdr ph = { .p_type = PT_LOAD,
+			  .p_flags = PF_R | PF_X,
+			  .p_vaddr = TEXT,
+			  .p_filesz = sizeof(file),
+			  .p_memsz = sizeof(file),
+			  .p_align = 4096 };
+	Elf64_Shdr sh[3] = { { 0 },
+			     { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC },
+			     { .sh_name = 12, .sh_type = SHT_STRTAB } };
 
 	len = 0;
 	memset(file, 0, sizeof(file));
@@ -130,14 +147,16 @@ static void test_forms(const char *path)
 		fclose(out);
 		CHECK(!sym_elf_open(path, &e), "form %u", i);
 		go_file_look(e, &g);
-		CHECK(g.is_go && g.text_lo == TEXT && g.text_hi == TEXT + END_OFF, "form %u: %llx", i, (unsigned long long)g.text_hi);
+		CHECK(g.is_go && g.text_lo == TEXT && g.text_hi == TEXT + END_OFF, "form %u: %llx", i,
+		      (unsigned long long)g.text_hi);
 		CHECK(addr_of(e, "main.h", 0x20) == 0x60, "form %u", i);
 		CHECK(sym_elf_at(e, TEXT + 0x7f) == sym_elf_find(e, "main.h") && !sym_elf_at(e, TEXT + 0x80), "form %u", i);
 		/* The oldest form does not tell what is assembly. */
 		if (forms[i].flags_at) {
 			CHECK(addr_of(e, "main.f", 0x30) == 0x10 && addr_of(e, "main.f.abi0", 0x10) == 0, "form %u", i);
 			CHECK(addr_of(e, "main.g", 0x10) == 0x40 && addr_of(e, "main.g.abi0", 0x10) == 0x50, "form %u", i);
-			CHECK(go_on_stack(&g, sym_elf_find(e, "main.f.abi0")) && !go_on_stack(&g, sym_elf_find(e, "main.f")), "form %u", i);
+			CHECK(go_on_stack(&g, sym_elf_find(e, "main.f.abi0")) && !go_on_stack(&g, sym_elf_find(e, "main.f")),
+			      "form %u", i);
 		}
 		sym_elf_free(e);
 	}

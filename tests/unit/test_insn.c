@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Lengths of instructions.
  *
  *   test_insn            a table, and part of the C library as objdump reads it
@@ -46,39 +47,39 @@ static void test_table(void)
 		{ "cb", 1, false },
 		{ "cc", 1, false },
 		{ "55", 1, false },
-		{ "f3 0f 1e fa", 4, false },                   /* endbr64 */
+		{ "f3 0f 1e fa", 4, false }, /* endbr64 */
 		{ "48 89 e5", 3, false },
 		{ "48 b8 c3 c3 c3 c3 c3 c3 c3 c3", 10, false }, /* movabs */
 		{ "b8 c3 c3 c3 c3", 5, false },
 		{ "66 b8 c3 c3", 4, false },
-		{ "48 8b 05 c3 c3 c3 c3", 7, false },          /* rip-relative */
-		{ "48 8b 04 25 c3 c3 c3 c3", 8, false },       /* SIB without base */
+		{ "48 8b 05 c3 c3 c3 c3", 7, false },    /* rip-relative */
+		{ "48 8b 04 25 c3 c3 c3 c3", 8, false }, /* SIB without base */
 		{ "48 8b 44 24 c3", 5, false },
 		{ "48 8b 84 24 c3 c3 c3 c3", 8, false },
-		{ "f6 c3 c3", 3, false },                      /* test bl, imm8 */
-		{ "f6 d3", 2, false },                         /* not bl */
+		{ "f6 c3 c3", 3, false }, /* test bl, imm8 */
+		{ "f6 d3", 2, false },    /* not bl */
 		{ "f7 c3 c3 c3 c3 c3", 6, false },
 		{ "66 f7 c3 c3 c3", 5, false },
 		{ "f7 d8", 2, false },
-		{ "c8 c3 c3 c3", 4, false },                   /* enter */
+		{ "c8 c3 c3 c3", 4, false }, /* enter */
 		{ "a0 c3 c3 c3 c3 c3 c3 c3 c3", 9, false },
 		{ "67 a0 c3 c3 c3 c3", 6, false },
 		{ "e8 c3 c3 c3 c3", 5, false },
 		{ "eb c3", 2, false },
 		{ "0f 84 c3 c3 c3 c3", 6, false },
 		{ "0f 05", 2, false },
-		{ "66 0f 3a 0f c3 c3", 6, false },             /* palignr */
-		{ "66 0f 38 00 c3", 5, false },                /* pshufb */
-		{ "0f 0f c3 b4", 4, false },                   /* 3DNow! */
-		{ "c5 f8 77", 3, false },                      /* vzeroupper */
-		{ "c5 f9 70 c3 c3", 5, false },                /* vpshufd */
+		{ "66 0f 3a 0f c3 c3", 6, false }, /* palignr */
+		{ "66 0f 38 00 c3", 5, false },    /* pshufb */
+		{ "0f 0f c3 b4", 4, false },       /* 3DNow! */
+		{ "c5 f8 77", 3, false },          /* vzeroupper */
+		{ "c5 f9 70 c3 c3", 5, false },    /* vpshufd */
 		{ "c4 e2 7d 00 c3", 5, false },
 		{ "c4 e3 7d 0f c3 c3", 6, false },
-		{ "62 f1 7c 48 10 43 c3", 7, false },          /* EVEX, disp8 */
-		{ "62 f3 7d 48 25 c3 c3", 7, false },          /* EVEX, immediate */
-		{ "8f c3", 2, false },                         /* pop */
-		{ "8f e8 78 a2 c3 c3", 6, false },             /* XOP */
-		{ "64 48 8b 04 25 28 00 00 00", 9, false },    /* %fs: */
+		{ "62 f1 7c 48 10 43 c3", 7, false },       /* EVEX, disp8 */
+		{ "62 f3 7d 48 25 c3 c3", 7, false },       /* EVEX, immediate */
+		{ "8f c3", 2, false },                      /* pop */
+		{ "8f e8 78 a2 c3 c3", 6, false },          /* XOP */
+		{ "64 48 8b 04 25 28 00 00 00", 9, false }, /* %fs: */
 		{ "66 66 66 66 2e 0f 1f 84 00 00 00 00 00", 13, false },
 		/* none */
 		{ "06", 0 },
@@ -95,7 +96,7 @@ static void test_table(void)
 
 	for (u32 i = 0; i < ARRAY_CNT(rows); i++) {
 		u8 code[16];
-		struct insn insn = insn_decode(code, parse_hex(rows[i].hex, code, sizeof(code)));
+		struct machine_insn insn = insn_decode(code, parse_hex(rows[i].hex, code, sizeof(code)));
 
 		CHECK(insn.len == rows[i].len && insn.is_return == rows[i].is_return);
 		if (insn.len != rows[i].len)
@@ -110,7 +111,8 @@ static void test_table(void)
 	}
 	CHECK(!insn_decode((const u8 *)"\x55", 1).is_vector && insn_decode((const u8 *)"\x55", 1).op == 0x55);
 	CHECK(insn_decode((const u8 *)"\xc5\xf8\x77", 3).is_vector && insn_decode((const u8 *)"\xc5\xf8\x77", 3).op == 0x77);
-	CHECK(insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).is_vector && insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).op == 0x7a);
+	CHECK(insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).is_vector &&
+	      insn_decode((const u8 *)"\x62\xe2\x7d\x28\x7a\xc6", 6).op == 0x7a);
 	CHECK(insn_decode((const u8 *)"\xf0\xff\x0f", 3).has_lock && !insn_decode((const u8 *)"\x64\xff\x0f", 3).has_lock);
 	/* push; mov; ret */
 	CHECK(insn_starts_at((const u8 *)"\x55\x48\x89\xe5\xc3", 5, 0) == INSN_START);
@@ -149,14 +151,15 @@ static void compare(const char *file, const char *options)
 
 	while (in && fgets(line, sizeof(line), in)) {
 		char *bytes = strchr(line, '\t'), *text = bytes ? strchr(bytes + 1, '\t') : NULL;
-		struct insn insn;
+		struct machine_insn insn;
 		u8 code[32];
 		u32 n;
 
 		if (!text)
 			continue;
 		text++;
-		/* Bytes that are none; prefixes that objdump shows by themselves; a wait that it takes for part of what follows. */
+		/* Bytes that are none; prefixes that objdump shows by themselves; a wait that it takes for part of what follows.
+		 */
 		if (strstr(text, "(bad)") || text[0] == '.')
 			continue;
 		n = parse_hex(bytes + 1, code, sizeof(code));
@@ -167,8 +170,10 @@ static void compare(const char *file, const char *options)
 			continue;
 		cnt++;
 		returns += insn.is_return;
-		if (insn.len == n && insn.is_return == (!!strstr(text, "ret") && !strstr(text, "iret") && !strstr(text, "lret") &&
-							  !strstr(text, "sysret") && !strchr(text, '<')))
+		if (insn.len == n &&
+		    insn.is_return ==
+			    (!!strstr(text, "ret") && !strstr(text, "iret") && !strstr(text, "lret") && !strstr(text, "sysret") &&
+			     !strchr(text, '<')))
 			continue;
 		if (bad++ < 20)
 			printf("  %s: %u bytes: %s", file, insn.len, line);

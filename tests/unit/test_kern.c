@@ -1,33 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* kern/: BTF, tracefs formats, kallsyms, the verifier's log, rings and objects. What needs the running kernel's consent is
  * skipped without it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "bpf/btfgen.h"
-#include "kern/btf.h"
-#include "kern/btfraw.h"
+#include "image/btfgen.h"
 #include "kern/feature.h"
 #include "kern/kallsyms.h"
 #include "kern/machine.h"
 #include "kern/ring.h"
 #include "kern/sys.h"
 #include "kern/tracefs.h"
+#include "kern/types.h"
 #include "kern/vlog.h"
-#include "probe/provider.h"
-#include "run/object.h"
+#include "lang/provider.h"
+#include "image/object.h"
+#include "types/btfraw.h"
+#include "types/eventformat.h"
 
-#define CHECK_STR(a, b)                                                                                                \
-	do {                                                                                                           \
-		const char *a_ = (a);                                                                                  \
-		if (str_eq(a_, b)) {                                                                                   \
-			passed++;                                                                                      \
-		} else {                                                                                               \
-			failed++;                                                                                      \
-			printf("%s:%d: failed: \"%s\" is not \"%s\"\n", __FILE__, __LINE__, a_, b);                    \
-		}                                                                                                      \
+#define CHECK_STR(a, b)                                                                                                          \
+	do {                                                                                                                     \
+		const char *a_ = (a);                                                                                            \
+		if (str_eq(a_, b)) {                                                                                             \
+			CHECK_PASSED();                                                                                          \
+		} else {                                                                                                         \
+			failed++;                                                                                                \
+			printf("%s:%d: failed: \"%s\" is not \"%s\"\n", __FILE__, __LINE__, a_, b);                              \
+		}                                                                                                                \
 	} while (0)
 
 static struct arena arena;
@@ -217,6 +220,78 @@ static void test_btf(void)
 	btf_close(src);
 }
 
+/* Three structs of 16 bytes: the first has a pointer to the second and, by value, the third. Members are written when they are
+ * asked for. */
+struct growing {
+	struct btf_growth g; /* must be first */
+	u32 ids[3], whole[3], ptr, int_id;
+	u32 define_cnt[3];
+};
+
+static u32 growing_define(struct btf_growth *g, u32 id)
+{
+	struct growing *w = (struct growing *)g;
+	struct btf_member m = { btfwriter_str(&g->w, "x"), w->int_id, 0 };
+
+	for (u32 i = 0; i < 3; i++) {
+		if (w->ids[i] != id || w->whole[i])
+			continue;
+		w->define_cnt[i]++;
+		w->whole[i] = btfwriter_type(&g->w, BTF_KIND_STRUCT, "", 16, i ? 1 : 2, false);
+		if (!i) {
+			btfwriter_tail(&g->w, &(struct btf_member){ btfwriter_str(&g->w, "ptr"), w->ptr, 0 }, sizeof(m));
+			m = (struct btf_member){ btfwriter_str(&g->w, "in"), w->ids[2], 0 };
+		}
+		btfwriter_tail(&g->w, &m, sizeof(m));
+	}
+	for (u32 i = 0; i < 3; i++)
+		if (w->ids[i] == id)
+			return w->whole[i];
+	return id;
+}
+
+static u32 growing_align(struct btf_growth *g, u32 id)
+{
+	return id == ((struct growing *)g)->ids[2] ? 16 : 0;
+}
+
+static void test_btf_growth(void)
+{
+	static const char *const names[] = { "first", "second", "third" };
+	struct growing w = { .g = { .define = growing_define, .align = growing_align } };
+	const struct type *t, *p;
+	struct type_source *src;
+	const char *name;
+	u32 off;
+
+	btfwriter_init(&w.g.w, &arena);
+	src = btf_open_growth(&w.g);
+	for (u32 i = 0; i < 3; i++)
+		w.ids[i] = btfwriter_type(&w.g.w, BTF_KIND_STRUCT, names[i], 16, 0, false);
+	t = btf_type(src, w.ids[0]);
+	CHECK(t->kind == T_STRUCT && t->size == 16 && t->align == 8 && btf_type(src, w.ids[0]) == t &&
+	      btf_type(src, 0) == &type_void);
+	name = t->name;
+	w.int_id = btfwriter_int(&w.g.w, "int", 4, BTF_INT_SIGNED);
+	w.ptr = btfwriter_type(&w.g.w, BTF_KIND_PTR, "", w.ids[1], 0, false);
+	/* The writer's memory moves; names stay. */
+	for (u32 i = 0; i < 1000; i++)
+		btfwriter_type(&w.g.w, BTF_KIND_FLOAT, arena_printf(&arena, "float%u", i), 8, 0, false);
+	CHECK(btf_type(src, w.ptr)->elem == btf_type(src, w.ids[1]) && btf_type(src, w.ptr)->as == AS_USER);
+	CHECK(!w.define_cnt[0] && !w.define_cnt[1] && !w.define_cnt[2]);
+	check_member(t, "ptr", "struct second *", 0, 0, 0);
+	check_member(t, "in", "struct third", 0, 0, 0);
+	CHECK(w.define_cnt[0] == 1 && !w.define_cnt[1] && w.define_cnt[2] == 1);
+	CHECK(t->member_cnt == 2 && t->members[1].type->align == 16);
+	check_member(t->members[1].type, "x", "int32", 0, 0, 0);
+	p = t->members[0].type->elem;
+	check_member(p, "x", "int32", 0, 0, 0);
+	CHECK(w.define_cnt[0] == 1 && w.define_cnt[1] == 1 && w.define_cnt[2] == 1 && !type_member(p, "y", &off));
+	CHECK_STR(name, "first");
+	btf_close(src);
+	btfwriter_release(&w.g.w);
+}
+
 /* A module's BTF goes on where the kernel's ends. */
 static void test_btf_split(void)
 {
@@ -363,39 +438,37 @@ static void test_btf_kernel(void)
 
 /* ---- tracefs ---- */
 
-static const char openat_format[] =
-	"name: sys_enter_openat\nID: 700\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
-	"\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
-	"\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
-	"\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned long addr;\toffset:48;\tsize:8;\tsigned:0;\n"
-	"\tfield:const char *const * argv;\toffset:56;\tsize:8;\tsigned:0;\n"
-	"\tfield:struct node * n;\toffset:64;\tsize:8;\tsigned:0;\n"
-	"\tfield:struct stranger * s;\toffset:72;\tsize:8;\tsigned:0;\n"
-	"\nprint fmt: \"dfd: 0x%08lx; offset:1;\", REC->dfd\n";
+static const char openat_format[] = "name: sys_enter_openat\nID: 700\nformat:\n"
+				    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+				    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+				    "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+				    "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+				    "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
+				    "\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n"
+				    "\tfield:unsigned long addr;\toffset:48;\tsize:8;\tsigned:0;\n"
+				    "\tfield:const char *const * argv;\toffset:56;\tsize:8;\tsigned:0;\n"
+				    "\tfield:struct node * n;\toffset:64;\tsize:8;\tsigned:0;\n"
+				    "\tfield:struct stranger * s;\toffset:72;\tsize:8;\tsigned:0;\n"
+				    "\nprint fmt: \"dfd: 0x%08lx; offset:1;\", REC->dfd\n";
 
-static const char mixed_format[] =
-	"format:\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-	"\tfield:char next_comm[TASK_COMM_LEN];\toffset:24;\tsize:16;\tsigned:0;\n"
-	"\tfield:pid_t pid;\toffset:40;\tsize:4;\tsigned:1;\n"
-	"\tfield:__data_loc char[] filename;\toffset:44;\tsize:4;\tsigned:0;\n"
-	"\tfield:__data_loc u64[] list;\toffset:48;\tsize:4;\tsigned:0;\n"
-	"\tfield:bool ok;\toffset:52;\tsize:1;\tsigned:0;\n"
-	"\tfield:enum zone_type zone;\toffset:56;\tsize:4;\tsigned:0;\n"
-	"\tfield:unsigned long args[6];\toffset:64;\tsize:48;\tsigned:0;\n"
-	"\tfield:u8 addr[ETH_ALEN];\toffset:112;\tsize:6;\tsigned:0;\n"
-	"\tfield:struct node * n;\toffset:120;\tsize:8;\tsigned:0;\n"
-	"\tfield:void __user * p;\toffset:128;\tsize:8;\tsigned:0;\n"
-	"\tfield:mystery_t m[2];\toffset:136;\tsize:8;\tsigned:1;\n"
-	"\tfield:blob_t odd;\toffset:144;\tsize:12;\tsigned:0;\n"
-	"\tfield:struct node whole;\toffset:160;\tsize:96;\tsigned:0;\n"
-	"\tfield:broken line\n"
-	"\tfield:;\toffset:1;\tsize:1;\tsigned:0;\n";
+static const char mixed_format[] = "format:\n"
+				   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+				   "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+				   "\tfield:char next_comm[TASK_COMM_LEN];\toffset:24;\tsize:16;\tsigned:0;\n"
+				   "\tfield:pid_t pid;\toffset:40;\tsize:4;\tsigned:1;\n"
+				   "\tfield:__data_loc char[] filename;\toffset:44;\tsize:4;\tsigned:0;\n"
+				   "\tfield:__data_loc u64[] list;\toffset:48;\tsize:4;\tsigned:0;\n"
+				   "\tfield:bool ok;\toffset:52;\tsize:1;\tsigned:0;\n"
+				   "\tfield:enum zone_type zone;\toffset:56;\tsize:4;\tsigned:0;\n"
+				   "\tfield:unsigned long args[6];\toffset:64;\tsize:48;\tsigned:0;\n"
+				   "\tfield:u8 addr[ETH_ALEN];\toffset:112;\tsize:6;\tsigned:0;\n"
+				   "\tfield:struct node * n;\toffset:120;\tsize:8;\tsigned:0;\n"
+				   "\tfield:void __user * p;\toffset:128;\tsize:8;\tsigned:0;\n"
+				   "\tfield:mystery_t m[2];\toffset:136;\tsize:8;\tsigned:1;\n"
+				   "\tfield:blob_t odd;\toffset:144;\tsize:12;\tsigned:0;\n"
+				   "\tfield:struct node whole;\toffset:160;\tsize:96;\tsigned:0;\n"
+				   "\tfield:broken line\n"
+				   "\tfield:;\toffset:1;\tsize:1;\tsigned:0;\n";
 
 static void check_field(const struct type *t, const char *name, const char *type, u32 off, bool is_data_loc)
 {
@@ -419,7 +492,7 @@ static void test_format(void)
 
 	src = btf_open_mem(data, len, &err);
 	free(data);
-	t = tracefs_parse_format(openat_format, sizeof(openat_format) - 1, "syscalls", "sys_enter_openat", &arena, src);
+	t = event_format_parse(openat_format, sizeof(openat_format) - 1, "syscalls", "sys_enter_openat", &arena, src);
 	CHECK(t && t->member_cnt == 8 && t->size == 80);
 	check_field(t, "__syscall_nr", "int32", 8, false);
 	check_field(t, "dfd", "int32", 16, false);
@@ -432,7 +505,7 @@ static void test_format(void)
 	CHECK(type_member(t, "filename", &off)->type->as == AS_USER);
 	CHECK(!type_member(t, "common_pid", &off));
 
-	t = tracefs_parse_format(mixed_format, sizeof(mixed_format) - 1, "sched", "mixed", &arena, src);
+	t = event_format_parse(mixed_format, sizeof(mixed_format) - 1, "sched", "mixed", &arena, src);
 	CHECK(t && t->member_cnt == 14 && t->size == 256);
 	CHECK_STR(t->name, "_tracepoint_sched_mixed");
 	check_field(t, "prev_comm", "string[16]", 8, false);
@@ -450,11 +523,11 @@ static void test_format(void)
 	check_field(t, "odd", "uint8[12]", 144, false);
 	check_field(t, "whole", "struct node", 160, false);
 	CHECK(type_member(t, "n", &off)->type->as == AS_KERNEL);
-	CHECK(tracefs_parse_format(mixed_format, sizeof(mixed_format) - 1, "sched", "mixed", &arena, NULL));
-	CHECK(!tracefs_parse_format("nonsense", 8, "a", "b", &arena, src));
-	CHECK(!tracefs_parse_format("", 0, "a", "b", &arena, src));
+	CHECK(event_format_parse(mixed_format, sizeof(mixed_format) - 1, "sched", "mixed", &arena, NULL));
+	CHECK(!event_format_parse("nonsense", 8, "a", "b", &arena, src));
+	CHECK(!event_format_parse("", 0, "a", "b", &arena, src));
 	for (u32 n = 0; n < sizeof(mixed_format); n++)
-		tracefs_parse_format(mixed_format, n, "a", "b", &arena, src);
+		event_format_parse(mixed_format, n, "a", "b", &arena, src);
 	btf_close(src);
 }
 
@@ -487,6 +560,7 @@ static void test_tracefs(void)
 {
 	const struct type *t;
 	u32 cnt = 0, off;
+	char *text;
 
 	if (tracefs_dir() < 0 || tracefs_event_id("sched", "sched_switch") == -EACCES) {
 		printf("skipped: tracefs cannot be read: %s\n", strerror(tracefs_dir() < 0 ? -tracefs_dir() : EACCES));
@@ -499,9 +573,11 @@ static void test_tracefs(void)
 	cnt = 0;
 	CHECK(tracefs_each_event("sched", "sched_switch", count_event, &cnt) == 1 && cnt == 1);
 	CHECK(tracefs_each_event("sched", "sched_sw", count_event, &cnt) == 0);
-	CHECK(!tracefs_event_format("sched", "sched_switch", &arena, kern_types(), &t));
+	CHECK(!tracefs_event_format("sched", "sched_switch", &text));
+	t = event_format_parse(text, strlen(text), "sched", "sched_switch", &arena, kern_types());
+	free(text);
 	CHECK_STR(type_str(&arena, type_member(t, "prev_comm", &off)->type), "string[16]");
-	CHECK(tracefs_event_format("sched", "no_such", &arena, NULL, &t) == -ENOENT);
+	CHECK(tracefs_event_format("sched", "no_such", &text) == -ENOENT);
 }
 
 /* ---- kallsyms ---- */
@@ -517,7 +593,8 @@ static void test_kallsyms(void)
 				   "ffffffffc0001000 t first\t[early]\n"
 				   "not a line\n"
 				   "ffffffffc0001080 t inner\t[early]";
-	static const char ends[] = "ffffffff81000000 T _stext\nffffffff81000100 T last\nffffffff81002000 B _end\nffffffffc0000000 t bpf_prog_1_x\t[bpf]\n";
+	static const char ends[] =
+		"ffffffff81000000 T _stext\nffffffff81000100 T last\nffffffff81002000 B _end\nffffffffc0000000 t bpf_prog_1_x\t[bpf]\n";
 	struct kallsyms *k = kallsyms_new(text, sizeof(text) - 1);
 	struct ksym s;
 
@@ -533,14 +610,16 @@ static void test_kallsyms(void)
 	CHECK(kallsyms_table_find(k, 0xffffffffc0002000, &s));
 	CHECK_STR(s.module, "late");
 	CHECK(!kallsyms_table_find(k, 0xffffffff80ffffff, &s));
-	CHECK(kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20) - 1, &s) && !kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20), &s));
+	CHECK(kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20) - 1, &s) &&
+	      !kallsyms_table_find(k, 0xffffffff81000200 + (4 << 20), &s));
 	CHECK(!kallsyms_table_find(k, 0, &s));
 	kallsyms_free(k);
 	/* Behind the kernel, and far behind a module's last symbol, nothing has a name. */
 	k = kallsyms_new(ends, sizeof(ends) - 1);
 	CHECK(kallsyms_table_find(k, 0xffffffff81000fff, &s) && str_eq(s.name, "last"));
 	CHECK(!kallsyms_table_find(k, 0xffffffff81002000, &s) && !kallsyms_table_find(k, 0xffffffffbfffffff, &s));
-	CHECK(kallsyms_table_find(k, 0xffffffffc0000000 + (4 << 20) - 1, &s) && str_eq(s.name, "bpf_prog_1_x") && str_eq(s.module, "bpf"));
+	CHECK(kallsyms_table_find(k, 0xffffffffc0000000 + (4 << 20) - 1, &s) && str_eq(s.name, "bpf_prog_1_x") &&
+	      str_eq(s.module, "bpf"));
 	CHECK(!kallsyms_table_find(k, 0xffffffffc0000000 + (4 << 20), &s));
 	kallsyms_free(k);
 	k = kallsyms_new("0000000000000000 T hidden\n", 26);
@@ -560,7 +639,7 @@ static void test_kallsyms(void)
 
 static void test_kallsyms_kernel(void)
 {
-	u64 addr = kallsyms_addr(NULL, "vfs_read");
+	u64 addr = kallsyms_addr("vfs_read");
 	struct ksym s;
 
 	if (!addr) {
@@ -570,7 +649,7 @@ static void test_kallsyms_kernel(void)
 	CHECK(addr >> 63);
 	CHECK(kallsyms_find(addr + 1, &s) && s.addr == addr);
 	CHECK_STR(s.name, "vfs_read");
-	CHECK(!kallsyms_addr(NULL, "no_such_symbol_here"));
+	CHECK(!kallsyms_addr("no_such_symbol_here"));
 	CHECK(!kallsyms_find(4096, &s));
 }
 
@@ -587,12 +666,12 @@ static void check_log(const char *log, s64 insn, const char *text)
 static void test_vlog(void)
 {
 	check_log("0: R1=ctx() R10=fp0\n; @x = 1; @ a.bt:1\n0: (bf) r6 = r1  ; R1=ctx()\n6: (85) call bpf_x#179\n"
-	          "R1 type=ctx expected=fp\nprocessed 7 insns (limit 1000000) max_states_per_insn 0\n",
-	          6, "R1 type=ctx expected=fp");
+		  "R1 type=ctx expected=fp\nprocessed 7 insns (limit 1000000) max_states_per_insn 0\n",
+		  6, "R1 type=ctx expected=fp");
 	check_log(
-	    "func#0 @0\n0: R1=ctx(off=0,imm=0) R10=fp0\n0: (b7) r0 = 0\nfrom 3 to 9: R0=inv0\n9: (79) r1 = *(u64 *)(r0 +0)\n"
-	    "R0 invalid mem access 'scalar'\nverification time 40 usec\nstack depth 0\n",
-	    9, "R0 invalid mem access 'scalar'");
+		"func#0 @0\n0: R1=ctx(off=0,imm=0) R10=fp0\n0: (b7) r0 = 0\nfrom 3 to 9: R0=inv0\n9: (79) r1 = *(u64 *)(r0 +0)\n"
+		"R0 invalid mem access 'scalar'\nverification time 40 usec\nstack depth 0\n",
+		9, "R0 invalid mem access 'scalar'");
 	check_log("unreachable insn 7\nprocessed 0 insns\n", 7, "unreachable insn 7");
 	check_log("", -1, "");
 	check_log("BPF program is too large. Processed 1000001 insn\n", -1, "BPF program is too large. Processed 1000001 insn");
@@ -617,39 +696,60 @@ static void test_machine(void)
 	CHECK(!cpu_list_each("0-99999999", add_cpu, &out));
 	sbuf_release(&out);
 	CHECK(machine_cpus() >= 1);
-	machine_target(&t, 0);
-	CHECK(t.ncpus == machine_cpus() && !t.features && t.kaddr);
+	machine_target(&t);
+	CHECK(t.ncpus == machine_cpus() && !t.features && t.machine == &kern_machine);
 	for (u32 f = 0; f < KF_CNT; f++)
 		CHECK(*kern_feature_name((enum kern_feature)f) && *kern_feature_doc((enum kern_feature)f));
 }
 
 /* ---- images made by hand ---- */
 
-static int raw_tp_attr(struct compile *c, const struct unit *u, struct prog_attr *attr, struct diag *d)
-{
-	(void)c, (void)u, (void)d;
-	attr->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-	return 0;
-}
+static const struct provider provider = { .name = "test" };
 
-static const struct provider provider = { .name = "test", .attr = raw_tp_attr };
-
-#define MOV_IMM(reg, v) { BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, v }
-#define MOV_REG(to, from) { BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0 }
-#define ADD_IMM(reg, v) { BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0, v }
-#define CALL(helper) { BPF_JMP | BPF_CALL, 0, 0, 0, HELPER_##helper }
-#define EXIT() { BPF_JMP | BPF_EXIT, 0, 0, 0, 0 }
-#define LD_MAP(reg, pseudo, map, off) { BPF_LD | BPF_IMM | BPF_DW, reg, pseudo, 0, map }, { 0, 0, 0, 0, off }
-#define STORE(base, off, reg) { BPF_STX | BPF_MEM | BPF_DW, base, reg, off, 0 }
-#define STORE_IMM(base, off, v) { BPF_ST | BPF_MEM | BPF_DW, base, 0, off, v }
-#define LOAD(reg, base, off) { BPF_LDX | BPF_MEM | BPF_DW, reg, base, off, 0 }
+#define MOV_IMM(reg, v)                                                                                                          \
+	{                                                                                                                        \
+		BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, v                                                                        \
+	}
+#define MOV_REG(to, from)                                                                                                        \
+	{                                                                                                                        \
+		BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0                                                                      \
+	}
+#define ADD_IMM(reg, v)                                                                                                          \
+	{                                                                                                                        \
+		BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0, v                                                                        \
+	}
+#define CALL(helper)                                                                                                             \
+	{                                                                                                                        \
+		BPF_JMP | BPF_CALL, 0, 0, 0, HELPER_##helper                                                                     \
+	}
+#define EXIT()                                                                                                                   \
+	{                                                                                                                        \
+		BPF_JMP | BPF_EXIT, 0, 0, 0, 0                                                                                   \
+	}
+#define LD_MAP(reg, pseudo, map, off)                                                                                            \
+	{ BPF_LD | BPF_IMM | BPF_DW, reg, pseudo, 0, map },                                                                      \
+	{                                                                                                                        \
+		0, 0, 0, 0, off                                                                                                  \
+	}
+#define STORE(base, off, reg)                                                                                                    \
+	{                                                                                                                        \
+		BPF_STX | BPF_MEM | BPF_DW, base, reg, off, 0                                                                    \
+	}
+#define STORE_IMM(base, off, v)                                                                                                  \
+	{                                                                                                                        \
+		BPF_ST | BPF_MEM | BPF_DW, base, 0, off, v                                                                       \
+	}
+#define LOAD(reg, base, off)                                                                                                     \
+	{                                                                                                                        \
+		BPF_LDX | BPF_MEM | BPF_DW, reg, base, off, 0                                                                    \
+	}
 
 /* Sends record `id` with the given value at +8 to the ring; R7 holds the position for the control ring's. */
 #define SEND(map, id, value_insn)                                                                                                \
 	STORE_IMM(BPF_REG_10, -16, id), value_insn, LD_MAP(BPF_REG_1, BPF_PSEUDO_MAP_FD, map, 0),                                \
-	    MOV_REG(BPF_REG_2, BPF_REG_10), ADD_IMM(BPF_REG_2, -16), MOV_IMM(BPF_REG_3, 16), MOV_IMM(BPF_REG_4, 0),              \
-	    CALL(ringbuf_output)
-#define QUERY_POS()                                                                                                    \
+		MOV_REG(BPF_REG_2, BPF_REG_10), ADD_IMM(BPF_REG_2, -16), MOV_IMM(BPF_REG_3, 16), MOV_IMM(BPF_REG_4, 0),          \
+		CALL(ringbuf_output)
+#define QUERY_POS()                                                                                                              \
 	LD_MAP(BPF_REG_1, BPF_PSEUDO_MAP_FD, MAP_IDX_RING, 0), MOV_IMM(BPF_REG_2, BPF_RB_PROD_POS), CALL(ringbuf_query),         \
 		MOV_REG(BPF_REG_7, BPF_REG_0)
 
@@ -658,25 +758,20 @@ static const char script[] = "begin\n{\n\t@x = 1;\n\tprintf(\"hi\");\n}\n";
 static struct image *image_new(struct diag *d)
 {
 	struct image *img = arena_new(&arena, struct image);
-	struct compile *c = arena_new(&arena, struct compile);
 
 	diag_init(d, &arena);
 	diag_add_source(d, "a.bt", script, sizeof(script) - 1);
-	c->arena = &arena;
-	c->diag = d;
-	c->config.license = "GPL";
-	c->config.log_size = 100000;
-	img->compile = c;
+	img->config.license = "GPL";
+	img->config.log_size = 100000;
 	return img;
 }
 
 static struct image_prog *image_add(struct image *img, const struct insn *insns, u32 cnt)
 {
-	struct unit *u = arena_new(&arena, struct unit);
-	struct image_prog p = { .unit = u, .insn_cnt = cnt };
+	struct image_prog p = {
+		.name = "test:1*prog", .provider = &provider, .attr.type = BPF_PROG_TYPE_RAW_TRACEPOINT, .insn_cnt = cnt
+	};
 
-	u->provider = &provider;
-	u->name = "test:1*prog";
 	p.insns = arena_alloc(&arena, cnt * sizeof(*insns));
 	memcpy(p.insns, insns, cnt * sizeof(*insns));
 	avec_push(&arena, &p.func_starts, 0);
@@ -690,16 +785,15 @@ static void add_maps(struct image *img)
 	u32 page = sysconf(_SC_PAGESIZE);
 
 	avec_push(&arena, &img->maps,
-		  (struct image_map){ "data", BPF_MAP_TYPE_ARRAY, 4, 64, 1, BPF_F_MMAPABLE, init, sizeof(init), NULL });
-	avec_push(&arena, &img->maps, (struct image_map){ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, page, 0, NULL, 0, NULL });
-	avec_push(&arena, &img->maps, (struct image_map){ "ctrl", BPF_MAP_TYPE_RINGBUF, 0, 0, page, 0, NULL, 0, NULL });
-	avec_push(&arena, &img->maps, (struct image_map){ "scratch", 0, 0, 0, 0, 0, NULL, 0, NULL });
+		  (struct image_map){ "data", BPF_MAP_TYPE_ARRAY, 4, 64, 1, BPF_F_MMAPABLE, init, sizeof(init), 0 });
+	avec_push(&arena, &img->maps, (struct image_map){ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, page, 0, NULL, 0, 0 });
+	avec_push(&arena, &img->maps, (struct image_map){ "ctrl", BPF_MAP_TYPE_RINGBUF, 0, 0, page, 0, NULL, 0, 0 });
+	avec_push(&arena, &img->maps, (struct image_map){ "scratch", 0, 0, 0, 0, 0, NULL, 0, 0 });
 	avec_push(&arena, &img->maps,
-		  (struct image_map){ "const", BPF_MAP_TYPE_ARRAY, 4, 64, 1, BPF_F_RDONLY_PROG, init, sizeof(init), NULL });
+		  (struct image_map){ "const", BPF_MAP_TYPE_ARRAY, 4, 64, 1, BPF_F_RDONLY_PROG, init, sizeof(init), 0 });
+	avec_push(&arena, &img->maps, (struct image_map){ "@h", BPF_MAP_TYPE_HASH, 4, 12, 5000, BPF_F_NO_PREALLOC, NULL, 0, 0 });
 	avec_push(&arena, &img->maps,
-		  (struct image_map){ "@h", BPF_MAP_TYPE_HASH, 4, 12, 5000, BPF_F_NO_PREALLOC, NULL, 0, NULL });
-	avec_push(&arena, &img->maps,
-		  (struct image_map){ "@p", BPF_MAP_TYPE_PERCPU_HASH, 8, 12, 100, BPF_F_NO_PREALLOC, NULL, 0, NULL });
+		  (struct image_map){ "@p", BPF_MAP_TYPE_PERCPU_HASH, 8, 12, 100, BPF_F_NO_PREALLOC, NULL, 0, 0 });
 }
 
 static void test_btfgen(void)
@@ -725,7 +819,7 @@ static void test_btfgen(void)
 	p->lines = lines;
 	p->line_cnt = ARRAY_CNT(lines);
 	avec_push(&arena, &p->func_starts, 4);
-	btfgen_build(img, &arena, &blob);
+	btfgen_build(img, &d, &arena, &blob);
 	src = btf_open_mem(blob.data, blob.len, &err);
 	CHECK(src);
 	CHECK(btf_find_func(src, NULL, "test_1_prog", &fn) && fn.id == blob.progs[0].funcs[0].type_id && fn.param_cnt == 1);
@@ -754,6 +848,42 @@ static void test_btfgen(void)
 static void take_record(void *arg, const u8 *data, u32 len)
 {
 	sbuf_printf(arg, "%u/%u ", *(const u32 *)data, len);
+}
+
+static void take_words(void *arg, const u8 *data, u32 len)
+{
+	for (u32 i = 0; i < len / 8; i++)
+		sbuf_printf(arg, "%llu ", (unsigned long long)((const u64 *)data)[i]);
+}
+
+/* The data is there once: what wraps goes on at its start, not behind its end. */
+static void test_ring_wraps(void)
+{
+	u64 mem[40] = {}, pos[2] = { 232, 232 };
+	struct ring r = { .consumer = &pos[0], .producer = &pos[1], .data = (u8 *)mem, .mask = 255, .pos = 232 };
+	struct sbuf out = {};
+
+	for (u32 i = 32; i < ARRAY_CNT(mem); i++)
+		mem[i] = 666;
+	mem[29] = 24, mem[30] = 1, mem[31] = 2, mem[0] = 3; /* 24 bytes, 8 of them at the start */
+	mem[1] = 8, mem[2] = 4;
+	pos[1] = 232 + 32 + 16;
+	CHECK(rings_consume(&r, NULL, take_words, &out) == 2);
+	CHECK_STR(sbuf_str(&out), "1 2 3 4 ");
+	CHECK(pos[0] == pos[1]);
+	/* The head is the last of the data. */
+	sbuf_reset(&out);
+	r.pos = pos[0] = 248, pos[1] = 248 + 24;
+	mem[31] = 16, mem[0] = 5, mem[1] = 6;
+	CHECK(rings_consume(&r, NULL, take_words, &out) == 1);
+	CHECK_STR(sbuf_str(&out), "5 6 ");
+	/* A length that cannot be. */
+	sbuf_reset(&out);
+	r.pos = pos[0] = 0, pos[1] = 8;
+	mem[0] = 1 << 20;
+	CHECK(rings_consume(&r, NULL, take_words, &out) == 1);
+	sbuf_release(&out);
+	free(r.whole);
 }
 
 /* A ring in ordinary memory, as the kernel would have filled it. */
@@ -863,7 +993,8 @@ static void test_object(void)
 	/* bpf_loop(5, callback, NULL, 0): needs our BTF. The callback counts in @data[16]. */
 	static const struct insn loops[] = {
 		MOV_IMM(BPF_REG_1, 5),
-		{ BPF_LD | BPF_IMM | BPF_DW, BPF_REG_2, BPF_PSEUDO_FUNC, 0, 6 }, {},
+		{ BPF_LD | BPF_IMM | BPF_DW, BPF_REG_2, BPF_PSEUDO_FUNC, 0, 6 },
+		{},
 		MOV_IMM(BPF_REG_3, 0),
 		MOV_IMM(BPF_REG_4, 0),
 		CALL(loop),
@@ -947,7 +1078,7 @@ static void test_refused(void)
 	diag_print(&d, DIAG_ERROR, false, &out);
 	CHECK(d.error_cnt == 1 && d.msgs.at[0].tag == E_LOAD);
 	CHECK(str_starts(sbuf_str(&out),
-	                 "a.bt:4:2-14: ERROR: the kernel refused the program for test:1*prog at instruction 1: R0 invalid mem"));
+			 "a.bt:4:2-14: ERROR: the kernel refused the program for test:1*prog at instruction 1: R0 invalid mem"));
 	sbuf_reset(&out);
 	diag_init(&d, &arena);
 	diag_add_source(&d, "a.bt", script, sizeof(script) - 1);
@@ -963,6 +1094,7 @@ int main(void)
 
 	arena_init(&arena);
 	test_btf();
+	test_btf_growth();
 	test_btf_split();
 	test_btf_broken();
 	test_btf_kernel();
@@ -974,6 +1106,7 @@ int main(void)
 	test_vlog();
 	test_machine();
 	test_btfgen();
+	test_ring_wraps();
 	test_rings();
 	diag_init(&d, &arena);
 	if (machine_may_trace(&d)) {

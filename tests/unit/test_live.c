@@ -1,4 +1,6 @@
-/* Which registers live on behind a block, held against the plain way to find out: sets of all registers, until nothing changes. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which registers live on behind a block, held against the plain way to find out: sets of all registers, until nothing changes.
+ */
 #include <string.h>
 
 #include "check.h"
@@ -24,11 +26,21 @@ static void put_any(struct ir_build *b)
 	struct opnd args[] = { opnd_reg(any_reg()), opnd_imm(1), opnd_reg(any_reg()) };
 
 	switch (rnd(5)) {
-	case 0: ir_mov_to(b, any_reg(), opnd_imm(1)); break;
-	case 1: ir_mov_to(b, any_reg(), opnd_reg(any_reg())); break;
-	case 2: ir_alu_to(b, IR_ADD, any_reg(), any_reg(), opnd_reg(any_reg())); break;
-	case 3: ir_store(b, any_reg(), 0, 8, opnd_reg(any_reg())); break;
-	case 4: ir_mov_to(b, any_reg(), opnd_reg(ir_call(b, 1, args, rnd(4)))); break;
+	case 0:
+		ir_mov_to(b, any_reg(), opnd_imm(1));
+		break;
+	case 1:
+		ir_mov_to(b, any_reg(), opnd_reg(any_reg()));
+		break;
+	case 2:
+		ir_alu_to(b, IR_ADD, any_reg(), any_reg(), opnd_reg(any_reg()));
+		break;
+	case 3:
+		ir_store(b, any_reg(), 0, 8, opnd_reg(any_reg()));
+		break;
+	case 4:
+		ir_mov_to(b, any_reg(), opnd_reg(ir_call(b, 1, args, rnd(4))));
+		break;
 	}
 }
 
@@ -48,9 +60,15 @@ static struct ir_func *any_func(struct ir_mem *mem)
 		for (u32 k = rnd(6); k > 0; k--)
 			put_any(&b);
 		switch (rnd(4)) {
-		case 0: ir_ret(&b, opnd_reg(any_reg())); break;
-		case 1: ir_jmp(&b, blocks[rnd(cnt)]); break;
-		default: ir_br(&b, C_EQ, any_reg(), opnd_imm(0), blocks[rnd(cnt)], blocks[n + 1 < cnt ? n + 1 : 0]); break;
+		case 0:
+			ir_ret(&b, opnd_reg(any_reg()));
+			break;
+		case 1:
+			ir_jmp(&b, blocks[rnd(cnt)]);
+			break;
+		default:
+			ir_br(&b, C_EQ, any_reg(), opnd_imm(0), blocks[rnd(cnt)], blocks[n + 1 < cnt ? n + 1 : 0]);
+			break;
 		}
 	}
 	return f;

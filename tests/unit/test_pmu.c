@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Counting units: events, terms and formats, from a made-up sysfs. */
 #include <errno.h>
 #include <stdio.h>
@@ -84,13 +85,13 @@ int main(void)
 	check_event("cpu", "event=0x1000", -EINVAL, 0, 0, "4096 does not fit event of cpu (config:0-7,32-35)");
 	check_event("cpu", "edge=2", -EINVAL, 0, 0, "2 does not fit edge of cpu (config:18)");
 	check_event("cpu", "broken", -EINVAL, 0, 0, "1 does not fit broken of cpu (nonsense)");
-	check_event("cpu", "umask=", -EINVAL, 0, 0, "'' is not a value of umask");
-	check_event("cpu", "umask=1x", -EINVAL, 0, 0, "'1x' is not a value of umask");
-	check_event("cpu", "nope", -ENOENT, 0, 0, "cpu knows no event or term 'nope'");
-	cmd = xasprintf("there is no counting unit 'gpu' in %s", root);
+	check_event("cpu", "umask=", -EINVAL, 0, 0, "'' is not a valid value for umask");
+	check_event("cpu", "umask=1x", -EINVAL, 0, 0, "'1x' is not a valid value for umask");
+	check_event("cpu", "nope", -ENOENT, 0, 0, "cpu has no event or term 'nope'");
+	cmd = xasprintf("there is no PMU 'gpu' in %s", root);
 	check_event("gpu", "x", -ENODEV, 0, 0, cmd);
 	free(cmd);
-	cmd = xasprintf("there is no counting unit '..' in %s", root);
+	cmd = xasprintf("there is no PMU '..' in %s", root);
 	check_event("..", "x", -ENODEV, 0, 0, cmd);
 	free(cmd);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Probe types: attach points from text to sites and units, listing, event tables, ELF symbols, library search. Needs no
  * privilege; what the system does not let us see is skipped with a line that says so. */
 #include <asm/ptrace.h>
@@ -12,10 +13,11 @@
 
 #include "check.h"
 #include "base/io.h"
+#include "kern/machine.h"
 #include "kern/tracefs.h"
-#include "probe/abi.h"
+#include "arch/abi.h"
 #include "probe/probe.h"
-#include "probe/syscall.h"
+#include "arch/syscall.h"
 #include "sym/elf.h"
 #include "sym/ldcache.h"
 
@@ -35,17 +37,19 @@ static void check_text(int line, const char *got, const char *want)
 
 #define MACHINE (KF_BIT(KPROBE) | KF_BIT(UPROBE) | KF_BIT(UPROBE_MULTI) | KF_BIT(KPROBE_MULTI))
 
-static u64 kaddr(void *self, const char *name)
+static u64 kaddr(const char *name)
 {
 	static const char *const names[] = { "vfs_read", "vfs_write", "__traceiter_sched_switch",
 					     "__traceiter_sched_process_fork" };
 
-	(void)self;
 	for (u32 i = 0; i < ARRAY_CNT(names); i++)
 		if (str_eq(names[i], name))
 			return 0xffffffff81000000 + 0x100 * i;
 	return 0;
 }
+
+/* Tracepoints and functions are those of this machine. */
+static struct machine machine;
 
 struct trial {
 	struct arena arena;
@@ -58,7 +62,7 @@ struct trial {
 
 static void trial_init(struct trial *t)
 {
-	*t = (struct trial){ .target = { .ncpus = 2, .features = MACHINE, .kaddr = kaddr } };
+	*t = (struct trial){ .target = { .ncpus = 2, .features = MACHINE, .machine = &machine } };
 	arena_init(&t->arena);
 	diag_init(&t->diag, &t->arena);
 	t->c = (struct compile){ .arena = &t->arena, .diag = &t->diag, .target = &t->target, .config = config_defaults };
@@ -143,16 +147,11 @@ struct fixture_sym {
 };
 
 static const struct fixture_sym fixture_syms[] = {
-	{ "alpha", 0x401000, 16, STB_GLOBAL, STT_FUNC },
-	{ "__alpha", 0x401000, 16, STB_GLOBAL, STT_FUNC },
-	{ "__libc_alpha", 0x401000, 16, STB_LOCAL, STT_FUNC },
-	{ "beta", 0x401010, 32, STB_GLOBAL, STT_FUNC },
-	{ "copy@@V2", 0x401030, 16, STB_GLOBAL, STT_FUNC },
-	{ "copy@V1", 0x401040, 16, STB_GLOBAL, STT_FUNC },
-	{ "operator+1", 0x401050, 16, STB_GLOBAL, STT_FUNC },
-	{ "picked", 0x401060, 16, STB_GLOBAL, STT_GNU_IFUNC },
-	{ "not_loaded", 0x500000, 16, STB_GLOBAL, STT_FUNC },
-	{ "a_variable", 0x600000, 8, STB_GLOBAL, STT_OBJECT },
+	{ "alpha", 0x401000, 16, STB_GLOBAL, STT_FUNC },       { "__alpha", 0x401000, 16, STB_GLOBAL, STT_FUNC },
+	{ "__libc_alpha", 0x401000, 16, STB_LOCAL, STT_FUNC }, { "beta", 0x401010, 32, STB_GLOBAL, STT_FUNC },
+	{ "copy@@V2", 0x401030, 16, STB_GLOBAL, STT_FUNC },    { "copy@V1", 0x401040, 16, STB_GLOBAL, STT_FUNC },
+	{ "operator+1", 0x401050, 16, STB_GLOBAL, STT_FUNC },  { "picked", 0x401060, 16, STB_GLOBAL, STT_GNU_IFUNC },
+	{ "not_loaded", 0x500000, 16, STB_GLOBAL, STT_FUNC },  { "a_variable", 0x600000, 8, STB_GLOBAL, STT_OBJECT },
 	{ "undefined", 0, 0, STB_GLOBAL, STT_FUNC },
 };
 
@@ -163,7 +162,12 @@ static void write_elf(void)
 	Elf64_Sym syms[ARRAY_CNT(fixture_syms) + 1] = {};
 	static const char shstrs[] = "\0.symtab\0.strtab\0.shstrtab\0.text";
 	Elf64_Phdr ph[] = {
-		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x200, .p_vaddr = 0x401000, .p_filesz = 0x100, .p_memsz = 0x100 },
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_X,
+		  .p_offset = 0x200,
+		  .p_vaddr = 0x401000,
+		  .p_filesz = 0x100,
+		  .p_memsz = 0x100 },
 		{ .p_type = PT_LOAD, .p_offset = 0x400, .p_vaddr = 0x600000, .p_filesz = 0x10, .p_memsz = 0x1000 },
 	};
 	Elf64_Ehdr eh = {
@@ -202,12 +206,23 @@ static void write_elf(void)
 	{
 		Elf64_Shdr sh[5] = {
 			{},
-			{ .sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = sym_off, .sh_size = n * sizeof(Elf64_Sym),
-			  .sh_link = 2, .sh_info = 1, .sh_addralign = 8, .sh_entsize = sizeof(Elf64_Sym) },
+			{ .sh_name = 1,
+			  .sh_type = SHT_SYMTAB,
+			  .sh_offset = sym_off,
+			  .sh_size = n * sizeof(Elf64_Sym),
+			  .sh_link = 2,
+			  .sh_info = 1,
+			  .sh_addralign = 8,
+			  .sh_entsize = sizeof(Elf64_Sym) },
 			{ .sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = str_off, .sh_size = strs.len },
 			{ .sh_name = 17, .sh_type = SHT_STRTAB, .sh_offset = shstr_off, .sh_size = sizeof(shstrs) },
-			{ .sh_name = 27, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-			  .sh_addr = 0x401000, .sh_offset = 0x200, .sh_size = 0x100, .sh_addralign = 16 },
+			{ .sh_name = 27,
+			  .sh_type = SHT_PROGBITS,
+			  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			  .sh_addr = 0x401000,
+			  .sh_offset = 0x200,
+			  .sh_size = 0x100,
+			  .sh_addralign = 16 },
 		};
 
 		sbuf_add(&file, &eh, sizeof(eh));
@@ -483,7 +498,7 @@ static void test_syscalls(void)
 
 #if defined(__x86_64__)
 #define SYSCALL_ROW(nr, event, call) CHECK(nr == __NR_##call);
-#include "probe/syscall_x86_64.def"
+#include "arch/syscall_x86_64.def"
 #undef SYSCALL_ROW
 	CHECK(cnt >= 360);
 	CHECK(syscall_nr("openat") == 257 && syscall_nr("newstat") == 4 && syscall_nr("umount") == 166);
@@ -526,9 +541,19 @@ static void test_providers(void)
 	static const struct {
 		const char *word, *name;
 	} rows[] = {
-		{ "k", "kprobe" }, { "kr", "kretprobe" }, { "u", "uprobe" }, { "ur", "uretprobe" }, { "t", "tracepoint" },
-		{ "p", "profile" }, { "i", "interval" }, { "s", "software" }, { "h", "hardware" },
-		{ "BEGIN", "begin" }, { "End", "end" }, { "KProbe", "kprobe" }, { "TRACEPOINT", "tracepoint" },
+		{ "k", "kprobe" },
+		{ "kr", "kretprobe" },
+		{ "u", "uprobe" },
+		{ "ur", "uretprobe" },
+		{ "t", "tracepoint" },
+		{ "p", "profile" },
+		{ "i", "interval" },
+		{ "s", "software" },
+		{ "h", "hardware" },
+		{ "BEGIN", "begin" },
+		{ "End", "end" },
+		{ "KProbe", "kprobe" },
+		{ "TRACEPOINT", "tracepoint" },
 	};
 	static const char *const none[] = { "", "K", "UR", "T", "kprob", "kprobes", "*", "P" };
 	const struct provider *p, *prev = NULL;
@@ -649,14 +674,16 @@ static void test_refused(void)
 	REFUSE("uprobe:no_such_program:f {}", E_NO_MATCH, "No matches for uprobe no_such_program:f. There is no program in PATH",
 	       NULL);
 	REFUSE("uprobe:libno_such:f {}", E_NO_MATCH, "No matches for uprobe libno_such:f. There is no library", NULL);
-	REFUSE("uprobe:a:cpp:f::g {}", E_ATTACH_POINT, "uprobe probe: there are colons in the name", "double quotes: uprobe:a:cpp:");
+	REFUSE("uprobe:a:cpp:f::g {}", E_ATTACH_POINT, "uprobe probe: there are colons in the name",
+	       "double quotes: uprobe:a:cpp:");
 	REFUSE("uprobe:a:rust:f {}", E_ATTACH_POINT, "uprobe probe: 'rust' is not a language", "cpp");
 	REFUSE("uprobe:/bin/sh@main.c:f {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:f' is not a line", "@FILE:LINE");
 	REFUSE("uprobe:/bin/sh@main.c:0 {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:0' is not a line", NULL);
 	REFUSE("uprobe:/bin/sh@main.c:1:x {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@main.c:1:x' is not a line", NULL);
 	REFUSE("uprobe:/bin/sh@:1 {}", E_ATTACH_POINT, "uprobe probe: '/bin/sh@:1' is not a line", NULL);
 	REFUSE("uprobe:/bin/sh*@main.c:1 {}", E_ATTACH_POINT, "Wildcards are not allowed for source locations", NULL);
-	REFUSE("uretprobe:/bin/sh@main.c:1 {}", E_ATTACH_POINT, "uretprobe probe: a line of a source file has no return", "name the function");
+	REFUSE("uretprobe:/bin/sh@main.c:1 {}", E_ATTACH_POINT, "uretprobe probe: a line of a source file has no return",
+	       "name the function");
 	REFUSE("uretprobe:/bin/sh:f+8 {}", E_ATTACH_POINT, "Offset not allowed", NULL);
 }
 
@@ -708,7 +735,7 @@ static void test_accepted(void)
 	REFUSE_ELF("u:%s:beta+32 {}", E_ATTACH_POINT, "Offset outside the function bounds ('beta' size is 32)", "--unsafe");
 	REFUSE_ELF("u:%s:beta+3 {}", E_ATTACH_POINT, "'beta+3' is in the middle of an instruction", "--unsafe");
 	REFUSE_ELF("u:%s:0x401013 {}", E_ATTACH_POINT, "'beta+3' is in the middle of an instruction", "--unsafe");
-	REFUSE_ELF("u:%s:cpp:\"f(int)\" {}", E_NO_MATCH, "No matches for uprobe %s:cpp:f(int). %s has no functions of C++", NULL);
+	REFUSE_ELF("u:%s:cpp:\"f(int)\" {}", E_NO_MATCH, "No matches for uprobe %s:cpp:f(int). %s has no C++ functions", NULL);
 	REFUSE_ELF("u:%s@main.c:1 {}", E_NO_MATCH, "No matches for uprobe %s@main.c:1. %s", "compiled with -g");
 	REFUSE_ELF("u:%s:not_loaded {}", E_NO_MATCH, "No matches for uprobe %s:not_loaded. not_loaded is not in the loaded part",
 		   NULL);
@@ -769,7 +796,8 @@ static void test_site_values(void)
 	struct trial t;
 
 	trial_init(&t);
-	trial_run(&t, "kprobe:vfs_write {} kprobe:vfs_read {} kretprobe:vfs_read {} kprobe:vfs_read {} mine=i:s:1, mine=i:s:2 {}");
+	trial_run(&t,
+		  "kprobe:vfs_write {} kprobe:vfs_read {} kretprobe:vfs_read {} kprobe:vfs_read {} mine=i:s:1, mine=i:s:2 {}");
 	CHECK(t.ok && t.c.sites.cnt == 6);
 	if (t.ok && t.c.sites.cnt == 6) {
 		CHECK(site_value(&t.c, 0, SITE_PROBE) == 1 && site_value(&t.c, 2, SITE_PROBE) == 3);
@@ -885,6 +913,8 @@ static void test_tracepoints(void)
 
 /* ---- listing ---- */
 
+static struct target here;
+
 static void list(int line, const char *pattern, int want_cnt, const char *want, const char *want_error)
 {
 	struct sbuf out = {}, errors = {};
@@ -894,7 +924,7 @@ static void list(int line, const char *pattern, int want_cnt, const char *want, 
 
 	arena_init(&arena);
 	diag_init(&d, &arena);
-	n = probe_list(pattern, false, 0, &d, &out);
+	n = probe_list(pattern, false, &here, &d, &out);
 	diag_print(&d, DIAG_ERROR, false, &errors);
 	if (n == want_cnt && (!want || str_eq(sbuf_str(&out), want)) &&
 	    (want_error ? strstr(sbuf_str(&errors), want_error) != NULL : !errors.len)) {
@@ -913,7 +943,7 @@ static bool lists(const char *pattern, const char *line)
 	struct sbuf out = {};
 	bool found;
 
-	probe_list(pattern, false, 0, NULL, &out);
+	probe_list(pattern, false, &here, NULL, &out);
 	found = strstr(sbuf_str(&out), line) != NULL;
 	sbuf_release(&out);
 	return found;
@@ -921,9 +951,11 @@ static bool lists(const char *pattern, const char *line)
 
 static void test_list(void)
 {
+	machine_target(&here);
 	list(__LINE__, "profile:*", 4, "profile:hz:\nprofile:ms:\nprofile:s:\nprofile:us:\n", NULL);
 	list(__LINE__, "i:*s", 3, "interval:ms:\ninterval:s:\ninterval:us:\n", NULL);
-	list(__LINE__, "software:c*", 5, "software:context-switches:\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\nsoftware:cpu:\nsoftware:cs:\n", NULL);
+	list(__LINE__, "software:c*", 5,
+	     "software:context-switches:\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\nsoftware:cpu:\nsoftware:cs:\n", NULL);
 	list(__LINE__, "hardware:cycles", 1, "hardware:cycles:\n", NULL);
 	list(__LINE__, "s:dummy, h:instructions", 2, "software:dummy:\nhardware:instructions:\n", NULL);
 	list(__LINE__, "h*:bus-cycles", 1, "hardware:bus-cycles:\n", NULL);
@@ -933,8 +965,8 @@ static void test_list(void)
 	list(__LINE__, "begin", 0, "", NULL);
 	list(__LINE__, "begin:*", 1, "begin\n", NULL);
 	list(__LINE__, with_elf("uprobe:%s:*alpha"), 3, NULL, NULL);
-	list(__LINE__, with_elf("u*:%s:beta"), 1, strdupa(with_elf("uprobe:%s:beta\n")), NULL);
-	list(__LINE__, with_elf("uretprobe:%s:beta"), 1, strdupa(with_elf("uretprobe:%s:beta\n")), NULL);
+	list(__LINE__, strdupa(with_elf("u*:%s:beta")), 1, strdupa(with_elf("uprobe:%s:beta\n")), NULL);
+	list(__LINE__, strdupa(with_elf("uretprobe:%s:beta")), 1, strdupa(with_elf("uretprobe:%s:beta\n")), NULL);
 	list(__LINE__, "uprobe:/nonexistent:*", 0, "", "/nonexistent: No such file");
 	list(__LINE__, "uprobe:a:b:c:d", 0, "", NULL);
 	list(__LINE__, "", 0, "", NULL);
@@ -950,6 +982,8 @@ static void test_list(void)
 
 int main(void)
 {
+	machine = kern_machine;
+	machine.kaddr = kaddr;
 	write_elf();
 	test_elf();
 	test_ldcache();

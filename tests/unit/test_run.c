@@ -1,18 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Reading, sorting and changing maps, the -c command, and whole runs, with a made-up object in place of the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agg/hist.h"
+#include "agg/rank.h"
 #include "base/io.h"
-#include "fn/fn.h"
+#include "lang/fn.h"
 #include "out_check.h"
-#include "probe/provider.h"
-#include "run/agg.h"
+#include "lang/provider.h"
 #include "run/child.h"
 #include "run/mapread.h"
+#include "store/cells.h"
+#include "store/hash.h"
+#include "store/scalar.h"
 
 struct fake {
 	struct object base;
@@ -152,21 +159,26 @@ static void fake_add(struct fake *f, u32 key_sz, const void *key, u32 value_sz, 
 	d->cnt++;
 }
 
-#define CHECK_MAP(format, map, top, div, want) \
-	do { \
-		const char *got_; \
-		session.out.sink = sink_find(format); \
-		session_print_map(&session, map, top, div); \
-		got_ = written(); \
-		CHECK_TEXT(got_, want); \
-		CHECK(str_eq(format, "text") || json_valid(got_)); \
+#define CHECK_MAP(format, map, top, div, want)                                                                                   \
+	do {                                                                                                                     \
+		const char *got_;                                                                                                \
+		session.out.sink = sink_find(format);                                                                            \
+		session_print_map(&session, map, top, div);                                                                      \
+		got_ = written();                                                                                                \
+		CHECK_TEXT(got_, want);                                                                                          \
+		CHECK(str_eq(format, "text") || json_valid(got_));                                                               \
 	} while (0)
+
+static struct hash_layer hash = { .base.store = &store_hash }, percpu_hash = { .base.store = &store_hash, .is_percpu = true };
 
 static void test_hash_maps(void)
 {
-	struct map m = { .name = "@x", .key = &type_s64, .val = &type_s64, .has_key = true, .storage = MAP_HASH };
+	struct script_map m = { .name = "@x", .key = &type_s64, .val = &type_s64, .top = &hash.base };
 	const struct type *key2 = type_tuple(&arena, (const struct type *[]){ type_string(&arena, 8), &type_s32 }, NULL, 2);
-	struct { char s[8]; s32 n; } k2;
+	struct {
+		char s[8];
+		s32 n;
+	} k2;
 	struct fake f;
 
 	fake_init(&f);
@@ -200,7 +212,7 @@ static void test_hash_maps(void)
 
 	/* bpftrace 0.17: @c["b",1]=(1,2); @c["a",2]=(1,2); @c["a",1]=(1,1); print(@c); */
 	fake_init(&f);
-	m = (struct map){ .name = "@c", .key = key2, .val = type_string(&arena, 8), .has_key = true, .storage = MAP_HASH };
+	m = (struct script_map){ .name = "@c", .key = key2, .val = type_string(&arena, 8), .top = &hash.base };
 	memset(&k2, 0, sizeof(k2));
 	strcpy(k2.s, "b"), k2.n = 1;
 	fake_add(&f, 12, &k2, 8, 1, "one\0\0\0\0");
@@ -219,30 +231,33 @@ static void test_hash_maps(void)
 	session_close();
 }
 
-/* A slot of CPU `cpu`, or of the table that all share: as programs leave it. */
-static void fake_slot(struct fake *f, const struct map *m, u32 cpu, u32 i, s64 mark, const void *key, const void *value)
+/* A cell of CPU `cpu`, or of the table that all share: as programs leave it. */
+static void fake_cell(struct fake *f, const struct script_map *m, u32 cpu, u32 i, s64 mark, const void *key, const void *value)
 {
-	u8 *slot = f->data + (m->slots.is_percpu ? SHARED_SZ + cpu * CPU_SZ : 0) + m->slots.off + i * m->slots.size;
+	const struct cells *t = cells_of(m->top);
+	u8 *cell = f->data + (t->is_percpu ? SHARED_SZ + cpu * CPU_SZ : 0) + t->off + i * t->size;
 
-	memcpy(slot, &mark, 8);
+	memcpy(cell, &mark, 8);
 	if (key)
-		memcpy(slot + 8, key, m->key->size);
-	memcpy(slot + m->slots.val_off, value, m->val->size);
+		memcpy(cell + 8, key, m->key->size);
+	memcpy(cell + t->val_off, value, m->val->size);
 }
 
-static void test_slots(void)
+static void test_cells(void)
 {
-	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .size = 24, .is_percpu = true, .val_off = 8 } };
+	struct cells_layer y = { .base = { &store_cpu_cells, &hash.base },
+				 .cells = { .cnt = 4, .size = 24, .is_percpu = true, .val_off = 8 } };
+	struct script_map m = { .name = "@s", .key = &type_u32, .top = &y.base };
 	struct fake f;
 
-	/* Key 1 is in two CPUs' slots and in the hash map, 2 in one slot, 3 in the hash map, 0 and 4 nowhere. */
+	/* Key 1 is in two CPUs' cells and in the hash map, 2 in one cell, 3 in the hash map, 0 and 4 nowhere. */
 	fake_init(&f);
 	session_open(&f.base, "text");
-	m.val = type_agg(T_MIN, true);
-	fake_slot(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 5), 1 });
-	fake_slot(&f, &m, 2, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, -7), 1 });
-	fake_slot(&f, &m, 1, 0, 2 + 1, NULL, (u64[]){ agg_rank(true, true, 9), 1 });
-	fake_slot(&f, &m, 1, 1, 4 + 1, NULL, (u64[]){ 0, 0 });
+	m.val = agg_type("min", true);
+	fake_cell(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 5), 1 });
+	fake_cell(&f, &m, 2, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, -7), 1 });
+	fake_cell(&f, &m, 1, 0, 2 + 1, NULL, (u64[]){ agg_rank(true, true, 9), 1 });
+	fake_cell(&f, &m, 1, 1, 4 + 1, NULL, (u64[]){ 0, 0 });
 	fake_add(&f, 4, &(u32){ 1 }, 16, 1, (u64[]){ agg_rank(true, true, 2), 1 });
 	fake_add(&f, 4, &(u32){ 3 }, 16, 1, (u64[]){ agg_rank(true, true, 4), 1 });
 	CHECK_MAP("text", &m, 0, 0, "@s[1]: -7\n@s[3]: 4\n@s[2]: 9\n");
@@ -251,16 +266,16 @@ static void test_slots(void)
 	CHECK(f.deleted == 2);
 	map_dump_release(&f.hash);
 	CHECK_MAP("text", &m, 0, 0, "");
-	/* The keys have their slots still. */
+	/* The keys have their cells still. */
 	f.hash = (struct map_dump){ .key_sz = 4, .cpu_cnt = 1, .value_sz = 16, .stride = 16 };
-	fake_slot(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 6), 1 });
+	fake_cell(&f, &m, 0, 3, 1 + 1, NULL, (u64[]){ agg_rank(true, true, 6), 1 });
 	CHECK_MAP("text", &m, 0, 0, "@s[1]: 6\n");
 
 	/* A value for each CPU in the hash map. */
 	fake_init(&f);
-	m.storage = MAP_HASH_PERCPU;
-	m.val = type_agg(T_AVG, false);
-	fake_slot(&f, &m, 3, 1, 8 + 1, NULL, (u64[]){ 30, 2 });
+	y.base.behind = &percpu_hash.base;
+	m.val = agg_type("avg", false);
+	fake_cell(&f, &m, 3, 1, 8 + 1, NULL, (u64[]){ 30, 2 });
 	fake_add(&f, 4, &(u32){ 8 }, 16, 3, (u64[]){ 5, 1, 0, 0, 25, 1 });
 	fake_add(&f, 4, &(u32){ 9 }, 16, 3, (u64[]){ 1, 1, 0, 0, 2, 2 });
 	CHECK_MAP("text", &m, 0, 0, "@s[9]: 1\n@s[8]: 15\n");
@@ -268,33 +283,36 @@ static void test_slots(void)
 
 	/* Larger keys; one is being taken. A sum of 0 counts. */
 	fake_init(&f);
-	m = (struct map){ .name = "@w", .key = type_string(&arena, 12), .val = type_agg(T_SUM, true), .has_key = true, .storage = MAP_HASH,
-			  .slots = { .cnt = 2, .size = 32, .is_percpu = true, .val_off = 24 } };
-	fake_slot(&f, &m, 0, 0, SLOT_TAKEN, "one\0\0\0\0\0\0\0\0", &(s64){ 0 });
-	fake_slot(&f, &m, 0, 1, SLOT_BEING_TAKEN, "half\0\0\0\0\0\0\0", &(s64){ 0 });
-	fake_slot(&f, &m, 1, 0, SLOT_TAKEN, "some letter", &(s64){ -4 });
-	fake_slot(&f, &m, 3, 1, SLOT_TAKEN, "some letter", &(s64){ -5 });
+	y = (struct cells_layer){ .base = { &store_cpu_cells, &hash.base },
+				  .cells = { .cnt = 2, .size = 32, .is_percpu = true, .val_off = 24 } };
+	m = (struct script_map){ .name = "@w", .key = type_string(&arena, 12), .val = agg_type("sum", true), .top = &y.base };
+	fake_cell(&f, &m, 0, 0, CELL_CLAIMED, "one\0\0\0\0\0\0\0\0", &(s64){ 0 });
+	fake_cell(&f, &m, 0, 1, CELL_BEING_CLAIMED, "half\0\0\0\0\0\0\0", &(s64){ 0 });
+	fake_cell(&f, &m, 1, 0, CELL_CLAIMED, "some letter", &(s64){ -4 });
+	fake_cell(&f, &m, 3, 1, CELL_CLAIMED, "some letter", &(s64){ -5 });
 	fake_add(&f, 12, "one\0\0\0\0\0\0\0\0", 8, 1, &(s64){ 0 });
 	CHECK_MAP("text", &m, 0, 0, "@w[some letter]: -9\n@w[one]: 0\n");
 	map_dump_release(&f.hash);
 
 	/* Numbers that are only added to. */
 	fake_init(&f);
-	m = (struct map){ .name = "@n", .key = &type_u32, .val = &type_s64, .has_key = true, .storage = MAP_HASH,
-			  .slots = { .cnt = 4, .size = 16, .is_percpu = true, .val_off = 8 } };
-	fake_slot(&f, &m, 0, 2, 5 + 1, NULL, &(s64){ -7 });
-	fake_slot(&f, &m, 1, 2, 5 + 1, NULL, &(s64){ 3 });
-	fake_slot(&f, &m, 1, 3, 6 + 1, NULL, &(s64){ 0 });
+	y.cells = (struct cells){ .cnt = 4, .size = 16, .is_percpu = true, .val_off = 8 };
+	m = (struct script_map){ .name = "@n", .key = &type_u32, .val = &type_s64, .top = &y.base };
+	fake_cell(&f, &m, 0, 2, 5 + 1, NULL, &(s64){ -7 });
+	fake_cell(&f, &m, 1, 2, 5 + 1, NULL, &(s64){ 3 });
+	fake_cell(&f, &m, 1, 3, 6 + 1, NULL, &(s64){ 0 });
 	fake_add(&f, 4, &(u32){ 5 }, 8, 1, &(s64){ 2 });
 	CHECK_MAP("text", &m, 0, 0, "@n[5]: -2\n@n[6]: 0\n");
 	map_dump_release(&f.hash);
 
 	/* Values that are not added up: one table, and a key is in one place. */
 	fake_init(&f);
-	m = (struct map){ .name = "@v", .key = &type_s32, .val = &type_u32, .has_key = true, .storage = MAP_HASH, .slots = { .cnt = 4, .off = 32, .size = 16, .val_off = 8 } };
-	fake_slot(&f, &m, 0, 0, 1ll + UINT32_MAX, NULL, &(u32){ 7 });
-	fake_slot(&f, &m, 0, 1, -(1 + 5), NULL, &(u32){ 8 });
-	fake_slot(&f, &m, 0, 3, 1 + 0, NULL, &(u32){ 9 });
+	y = (struct cells_layer){ .base = { &store_shared_cells, &hash.base },
+				  .cells = { .cnt = 4, .off = 32, .size = 16, .val_off = 8 } };
+	m = (struct script_map){ .name = "@v", .key = &type_s32, .val = &type_u32, .top = &y.base };
+	fake_cell(&f, &m, 0, 0, 1ll + UINT32_MAX, NULL, &(u32){ 7 });
+	fake_cell(&f, &m, 0, 1, -(1 + 5), NULL, &(u32){ 8 });
+	fake_cell(&f, &m, 0, 3, 1 + 0, NULL, &(u32){ 9 });
 	fake_add(&f, 4, &(s32){ 6 }, 4, 1, &(u32){ 1 });
 	CHECK_MAP("text", &m, 0, 0, "@v[6]: 1\n@v[-1]: 7\n@v[0]: 9\n");
 	session_clear_map(&session, &m);
@@ -307,23 +325,23 @@ static void test_slots(void)
 
 static void test_percpu_maps(void)
 {
-	struct map m = { .name = "@s", .key = &type_u32, .has_key = true, .storage = MAP_HASH_PERCPU };
-	const struct type *hist = type_hist(&arena, 0);
+	struct script_map m = { .name = "@s", .key = &type_u32, .top = &percpu_hash.base };
+	const struct type *hist = hist_type(&arena, 0);
 	u64 *counts = xzalloc(3 * hist->size);
-	u32 n = hist->hist.bucket_cnt;
+	u32 n = hist->cnt;
 	struct fake f;
 
 	fake_init(&f);
 	session_open(&f.base, "text");
 	fake_add(&f, 4, &(u32){ 1 }, 16, 3, (u64[]){ 9, 1, 0, 0, 0, 0 });
 	fake_add(&f, 4, &(u32){ 2 }, 16, 3, (u64[]){ 2, 1, 4, 1, 0, 0 });
-	m.val = type_agg(T_STATS, false);
+	m.val = agg_type("stats", false);
 	CHECK_MAP("text", &m, 0, 0,
 		  "@s[2]: { .count = 2, .average = 3, .total = 6 }\n@s[1]: { .count = 1, .average = 9, .total = 9 }\n");
 	CHECK_MAP("text", &m, 1, 2, "@s[1]: { .count = 1, .average = 4, .total = 9 }\n");
 	CHECK_MAP("json", &m, 1, 0,
 		  "{\"type\": \"stats\", \"data\": {\"@s\": {\"1\": {\"count\": 1, \"average\": 9, \"total\": 9}}}}\n");
-	m.val = type_agg(T_AVG, false);
+	m.val = agg_type("avg", false);
 	CHECK_MAP("text", &m, 0, 0, "@s[2]: 3\n@s[1]: 9\n");
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@s\": {\"2\": 3, \"1\": 9}}}\n");
 	session_print_key(&session, &m, &(u32){ 2 });
@@ -331,7 +349,7 @@ static void test_percpu_maps(void)
 	map_dump_release(&f.hash);
 
 	fake_init(&f);
-	m.val = type_agg(T_MIN, true);
+	m.val = agg_type("min", true);
 	fake_add(&f, 4, &(u32){ 1 }, 16, 2, (u64[]){ agg_rank(true, true, 5), 1, 0, 0 });
 	fake_add(&f, 4, &(u32){ 2 }, 16, 2, (u64[]){ agg_rank(true, true, -5), 1, agg_rank(true, true, 2), 1 });
 	fake_add(&f, 4, &(u32){ 3 }, 16, 2, (u64[4]){}); /* after zero() */
@@ -362,7 +380,8 @@ static void test_percpu_maps(void)
 
 static void test_scalar_maps(void)
 {
-	struct map m = { .name = "@x", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 64, .flag_off = 128 };
+	struct scalar_layer y = { .base.store = &store_scalar, .data_off = 64, .flag_off = 128 };
+	struct script_map m = { .name = "@x", .val = &type_s64, .top = &y.base };
 	struct map_snap snap;
 	struct fake f;
 	u64 *cpu[4];
@@ -385,9 +404,9 @@ static void test_scalar_maps(void)
 	session_clear_map(&session, &m);
 	CHECK(f.data[128] == 0 && *(s64 *)(f.data + 64) == 0);
 
-	m.storage = MAP_SCALAR_PERCPU;
-	m.data_off = 16;
-	m.val = type_agg(T_COUNT, false);
+	y.base.store = &store_shares;
+	y.data_off = 16;
+	m.val = agg_type("count", false);
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
 	map_snap_release(&snap);
 	*cpu[0] = 2, *cpu[3] = 40;
@@ -401,7 +420,7 @@ static void test_scalar_maps(void)
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
 	map_snap_release(&snap);
 
-	m.val = type_agg(T_SUM, true);
+	m.val = agg_type("sum", true);
 	*cpu[1] = -3ull, *cpu[2] = 3;
 	f.data[128] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: 0\n");
@@ -409,21 +428,22 @@ static void test_scalar_maps(void)
 	map_snap_release(&snap);
 	session_clear_map(&session, &m);
 
-	m.val = type_agg(T_STATS, false);
+	m.val = agg_type("stats", false);
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 0, .average = 0, .total = 0 }\n");
 	cpu[0][0] = 5, cpu[0][1] = 1, cpu[1][0] = 7, cpu[1][1] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 2, .average = 6, .total = 12 }\n");
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@x\": {\"count\": 2, \"average\": 6, \"total\": 12}}}\n");
 	session_clear_map(&session, &m);
 
-	m.val = type_hist(&arena, 0);
+	m.val = hist_type(&arena, 0);
 	cpu[0][2] = 1, cpu[2][2] = 1, cpu[1][4] = 1; /* hist of 1, 1, 6 */
 	CHECK_MAP("text", &m, 0, 0,
 		  "@x:\n[1]                    2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n"
 		  "[2, 4)                 0 |                                                    |\n"
 		  "[4, 8)                 1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |\n\n");
-	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"hist\", \"data\": {\"@x\": [{\"min\": 1, \"max\": 1, \"count\": 2},"
-				    "{\"min\": 2, \"max\": 3, \"count\": 0},{\"min\": 4, \"max\": 7, \"count\": 1}]}}\n");
+	CHECK_MAP("json", &m, 0, 0,
+		  "{\"type\": \"hist\", \"data\": {\"@x\": [{\"min\": 1, \"max\": 1, \"count\": 2},"
+		  "{\"min\": 2, \"max\": 3, \"count\": 0},{\"min\": 4, \"max\": 7, \"count\": 1}]}}\n");
 	session_zero_map(&session, &m);
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"hist\", \"data\": {\"@x\": []}}\n");
 	session_close();
@@ -432,7 +452,7 @@ static void test_scalar_maps(void)
 static void test_order(void)
 {
 	const u32 cnt = 200000;
-	struct map m = { .name = "@x", .key = type_string(&arena, 16), .val = &type_u64, .has_key = true, .storage = MAP_HASH };
+	struct script_map m = { .name = "@x", .key = type_string(&arena, 16), .val = &type_u64, .top = &hash.base };
 	const struct type *arr = type_array(&arena, &type_s32, 2), *ptr = type_pointer(&arena, &type_void, AS_KERNEL);
 	struct map_snap snap;
 	bool in_order = true;
@@ -475,13 +495,24 @@ static void test_order(void)
 
 static void test_child(void)
 {
-	static const struct { const char *cmd, *words; } cases[] = {
-		{ "ls", "<ls>" }, { "  ls  -l\t/tmp\n", "<ls><-l></tmp>" }, { "a 'b c' d", "<a><b c><d>" },
-		{ "a \"b c\"d", "<a><b cd>" }, { "a '' \"\"", "<a><><>" }, { "a\\ b c\\\\", "<a b><c\\>" },
-		{ "x '\\n'", "<x><\\n>" }, { "x \"\\n\\\"\\$\"", "<x><\\n\"$>" },
+	static const struct {
+		const char *cmd, *words;
+	} cases[] = {
+		{ "ls", "<ls>" },
+		{ "  ls  -l\t/tmp\n", "<ls><-l></tmp>" },
+		{ "a 'b c' d", "<a><b c><d>" },
+		{ "a \"b c\"d", "<a><b cd>" },
+		{ "a '' \"\"", "<a><><>" },
+		{ "a\\ b c\\\\", "<a b><c\\>" },
+		{ "x '\\n'", "<x><\\n>" },
+		{ "x \"\\n\\\"\\$\"", "<x><\\n\"$>" },
 		{ "sh -c 'echo \"$x\" | cat'", "<sh><-c><echo \"$x\" | cat>" },
-		{ "a 'b", NULL }, { "a \"b", NULL }, { "", NULL }, { "  ", NULL },
-		{ "it'\"'s", "<it\"s>" }, { "a \\\nb", "<a><b>" },
+		{ "a 'b", NULL },
+		{ "a \"b", NULL },
+		{ "", NULL },
+		{ "  ", NULL },
+		{ "it'\"'s", "<it\"s>" },
+		{ "a \\\nb", "<a><b>" },
 		{ "\\", "<\\>" },
 	};
 	struct sbuf b = {};
@@ -573,7 +604,7 @@ static void on_signal_call(struct session *s, const struct rec *rec, const u8 *d
 	kill(getpid(), SIGINT); /* as timeout(1) does it */
 }
 
-static int fake_attach(struct attach_ctx *ctx, const struct unit *u, int prog_fd)
+static int fake_attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
 	int fd = dup(2);
 
@@ -605,25 +636,28 @@ static void test_run(void)
 	static const struct fn text_fn = { .name = "printf", .event = on_text };
 	static const struct fn exit_fn = { .name = "exit", .event = on_exit_call };
 	static const struct fn signal_fn = { .name = "signal", .event = on_signal_call };
-	struct unit units[] = {
-		{ .provider = &begin, .name = "begin", .site_cnt = 1 },
-		{ .provider = &rev, .name = "p2", .site_cnt = 5 },
-		{ .provider = &rev, .name = "p1", .site_cnt = 1 },
-		{ .provider = &end, .name = "end", .site_cnt = 1 },
-	};
 	struct image_prog progs[] = {
-		{ .unit = &units[0] }, { .unit = &units[1] }, { .unit = &units[2] }, { .unit = &units[3] },
+		{ .provider = &begin, .flags = begin.flags, .name = "begin", .site_cnt = 1 },
+		{ .provider = &rev, .flags = rev.flags, .name = "p2", .site_cnt = 5 },
+		{ .provider = &rev, .flags = rev.flags, .name = "p1", .site_cnt = 1 },
+		{ .provider = &end, .flags = end.flags, .name = "end", .site_cnt = 1 },
 	};
 	struct rec recs[] = {
-		{ .fn = &text_fn, .fixed_sz = 8 }, { .fn = &exit_fn, .fixed_sz = 16, .is_ctrl = true },
+		{ .fn = &text_fn, .fixed_sz = 8 },
+		{ .fn = &exit_fn, .fixed_sz = 16, .is_ctrl = true },
 		{ .fn = &signal_fn, .fixed_sz = 16, .is_ctrl = true },
 	};
 	struct rec *rec_ptrs[] = { &recs[0], &recs[1], &recs[2] };
-	struct map b = { .name = "@b", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 64, .flag_off = 128 };
-	struct map a = { .name = "@a", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 72, .flag_off = 129,
-			 .lost_off = 200, .max_entries = 5 };
-	struct map unset = { .name = "@c", .val = &type_s64, .storage = MAP_SCALAR, .data_off = 80, .flag_off = 130 };
-	struct map *maps[] = { &b, &a, &unset };
+	struct scalar_layer b = { .base.store = &store_scalar, .data_off = 64, .flag_off = 128 };
+	struct scalar_layer a = { .base.store = &store_scalar, .data_off = 72, .flag_off = 129 };
+	struct scalar_layer unset = { .base.store = &store_scalar, .data_off = 80, .flag_off = 130 };
+	struct hash_layer lossy = { .base.store = &store_hash, .lost_off = 200 };
+	struct script_map maps[] = {
+		{ .name = "@b", .val = &type_s64, .top = &b.base },
+		{ .name = "@a", .val = &type_s64, .top = &a.base },
+		{ .name = "@c", .val = &type_s64, .top = &unset.base },
+		{ .name = "@d", .key = &type_s64, .val = &type_s64, .top = &lossy.base, .max_entries = 5 },
+	};
 	char path[] = "/tmp/test_out_XXXXXX", *got;
 	struct session_opts opts = { .output_path = path, .quiet = true };
 	struct sbuf why = {};
@@ -635,8 +669,8 @@ static void test_run(void)
 	dup2(err_fd, 2); /* losses are reported there */
 	image.progs.at = progs, image.progs.cnt = 4;
 	image.recs.at = rec_ptrs, image.recs.cnt = 3;
-	comp.maps.at = maps, comp.maps.cnt = 3;
-	comp.config.print_maps_on_exit = true;
+	image.script_maps.at = maps, image.script_maps.cnt = ARRAY_CNT(maps);
+	image.config.print_maps_on_exit = true;
 	for (u32 how = 1; how <= 2; how++) { /* ends by exit(3), by SIGINT */
 		fake_init(&f);
 		f.on_run = fake_prog;
@@ -645,7 +679,7 @@ static void test_run(void)
 		f.data[128] = f.data[129] = 1;
 		running = &f;
 		run_log[0] = 0;
-		CHECK(session_run_object(&comp, &f.base, &opts) == (how == 2 ? 0 : 3));
+		CHECK(session_run_object(&f.base, &diag, &opts) == (how == 2 ? 0 : 3));
 		CHECK_TEXT(run_log, "run 0; attach p1 1002; attach p2 1001; run 3; ");
 		CHECK(io_read_file(path, &got, NULL) == 0);
 		/* Nothing counts after exit(), except end; after a signal everything that was sent does. */
@@ -661,7 +695,7 @@ static void test_run(void)
 	f.on_run = fake_prog;
 	running = &f;
 	run_log[0] = 0;
-	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 0);
 	CHECK_TEXT(run_log, "attach p1 1002; attach p2 1001; ");
 	CHECK(io_read_file(path, &got, NULL) == 0 && !*got);
 	free(got);
@@ -670,17 +704,18 @@ static void test_run(void)
 	vec_free(&f.ring);
 	opts.dry_run = false;
 	/* begin and end only: comes to an end by itself; no maps wanted; JSON. */
-	progs[1].unit = &units[3];
+	progs[1] = progs[3];
 	image.progs.cnt = 2;
-	comp.config.print_maps_on_exit = false;
+	image.config.print_maps_on_exit = false;
 	opts.format = "json";
 	opts.quiet = false;
 	fake_init(&f);
 	f.on_run = fake_prog;
-	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 0);
 	CHECK(io_read_file(path, &got, NULL) == 0);
-	CHECK_TEXT(got, "{\"type\": \"attached_probes\", \"count\": 2, \"data\": {\"probes\": 2}}\n"
-			"{\"type\": \"printf\", \"data\": \"hello\\n\"}\n{\"type\": \"printf\", \"data\": \"bye\\n\"}\n");
+	CHECK_TEXT(got,
+		   "{\"type\": \"attached_probes\", \"count\": 2, \"data\": {\"probes\": 2}}\n"
+		   "{\"type\": \"printf\", \"data\": \"hello\\n\"}\n{\"type\": \"printf\", \"data\": \"bye\\n\"}\n");
 	free(got);
 	vec_free(&f.ring);
 	/* With -c it waits for the command. */
@@ -688,7 +723,7 @@ static void test_run(void)
 	CHECK(opts.child);
 	fake_init(&f);
 	f.on_run = fake_prog;
-	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 0);
 	CHECK(opts.child->is_reaped && WIFEXITED(opts.child->status));
 	child_free(opts.child);
 	opts.child = NULL;
@@ -697,21 +732,105 @@ static void test_run(void)
 	opts.output_path = "/dev/full";
 	fake_init(&f);
 	f.on_run = fake_prog;
-	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 1);
 	vec_free(&f.ring);
 	opts.output_path = path;
 	opts.pid = 0x3fffff;
-	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 1);
 	opts.pid = 0;
 	opts.format = "xml";
-	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 1);
 	opts.format = NULL;
 	opts.output_path = "/no/such/directory/file";
-	CHECK(session_run_object(&comp, &f.base, &opts) == 1);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 1);
 	sbuf_release(&why);
 	dup2(saved_err, 2);
 	close(saved_err);
 	close(err_fd);
+	unlink(path);
+}
+
+static int wait_status(int pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static void nap(void)
+{
+	usleep(400000);
+}
+
+/* A descriptor that takes some seconds to close: a connection whose other end does not read, and that lingers. */
+static int slow_fd(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct linger linger = { 1, 5 };
+	socklen_t len = sizeof(at);
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char junk[65536];
+
+	if (bind(server, (struct sockaddr *)&at, len) || listen(server, 1) || getsockname(server, (struct sockaddr *)&at, &len) ||
+	    connect(fd, (struct sockaddr *)&at, len) || accept(server, NULL, NULL) < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	while (send(fd, junk, sizeof(junk), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+static int slow_attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
+{
+	for (u32 i = 0; i < 8; i++) {
+		int fd = slow_fd();
+
+		CHECK(fd >= 0);
+		vec_push(&ctx->fds, fd);
+	}
+	return (int)u->site_cnt;
+}
+
+/* Detaching takes long, and a signal comes meanwhile: the maps are shown, whether tracing ended by another signal or with the
+ * command. */
+static void test_slow_detach(void)
+{
+	static const struct provider probe = { .name = "kprobe", .attach = slow_attach };
+	struct image_prog prog = { .provider = &probe, .name = "p", .site_cnt = 8 };
+	struct scalar_layer a = { .base.store = &store_scalar, .data_off = 72, .flag_off = 129 };
+	struct script_map map = { .name = "@a", .val = &type_s64, .top = &a.base };
+	char path[] = "/tmp/test_out_XXXXXX", *got = NULL;
+	int fd = mkstemp(path), null = open("/dev/null", O_WRONLY), pid, status;
+	struct session_opts opts = { .quiet = true, .output_path = path };
+	struct sbuf why = {};
+	struct fake f;
+
+	close(fd);
+	fake_init(&f);
+	f.data[129] = 1;
+	image.progs.at = &prog, image.progs.cnt = 1;
+	image.recs.cnt = 0;
+	image.script_maps.at = &map, image.script_maps.cnt = 1;
+	image.config.print_maps_on_exit = true;
+	for (u32 by_command = 0; by_command < 2; by_command++) {
+		pid = fork();
+		if (!pid) {
+			dup2(null, 2);
+			opts.child = by_command ? child_start("true", &why) : NULL;
+			_exit(session_run_object(&f.base, &diag, &opts));
+		}
+		for (u32 i = by_command; i < 2; i++) {
+			nap();
+			kill(pid, SIGINT);
+		}
+		status = wait_status(pid);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		CHECK(!io_read_file(path, &got, NULL));
+		CHECK_TEXT(got, "\n\n@a: 0\n");
+		free(got);
+	}
+	close(null);
 	unlink(path);
 }
 
@@ -731,29 +850,15 @@ static void many_lines(struct fake *f, u32 prog)
 		send_text(f, 0, "a line of text for a reader that is not there any more\n");
 }
 
-static int wait_status(int pid)
-{
-	int status;
-
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return status;
-}
-
-static void nap(void)
-{
-	usleep(400000);
-}
-
 static void test_processes(void)
 {
 	static const struct provider begin = { .name = "begin", .flags = PROV_SELF };
 	static const struct provider end = { .name = "end", .flags = PROV_SELF | PROV_END };
 	static const struct fn text_fn = { .name = "printf", .event = on_text };
-	struct unit units[] = {
-		{ .provider = &begin, .name = "begin", .site_cnt = 1 },
-		{ .provider = &end, .name = "end", .site_cnt = 1 },
+	struct image_prog progs[] = {
+		{ .provider = &begin, .flags = begin.flags, .name = "begin", .site_cnt = 1 },
+		{ .provider = &end, .flags = end.flags, .name = "end", .site_cnt = 1 },
 	};
-	struct image_prog progs[] = { { .unit = &units[0] }, { .unit = &units[1] } };
 	struct rec rec = { .fn = &text_fn, .fixed_sz = 8 }, *recs[] = { &rec };
 	struct session_opts opts = { .quiet = true };
 	int pid, status, fds[2];
@@ -762,7 +867,7 @@ static void test_processes(void)
 	fake_init(&f);
 	image.progs.at = progs, image.progs.cnt = 2;
 	image.recs.at = recs, image.recs.cnt = 1;
-	comp.maps.cnt = 0;
+	image.script_maps.cnt = 0;
 	fflush(stdout);
 
 	/* The reader goes away: a quiet end. */
@@ -772,25 +877,27 @@ static void test_processes(void)
 		dup2(fds[1], 1);
 		close(fds[0]), close(fds[1]);
 		f.on_run = many_lines;
-		status = session_run_object(&comp, &f.base, &opts);
+		status = session_run_object(&f.base, &diag, &opts);
 		_exit(status);
 	}
 	close(fds[0]), close(fds[1]);
 	status = wait_status(pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 
-	/* One signal is heard and `end` runs, one more some time later ends it at once. */
+	/* One signal is heard and `end` runs. One more gives nothing up but waits, for it may come from somebody who does not
+	 * know that the end has begun; the third one ends it at once. */
 	pid = fork();
 	if (!pid) {
 		opts.pid = (u32)getppid(); /* which does not end */
 		f.on_run = slow_prog;
-		_exit(session_run_object(&comp, &f.base, &opts));
+		_exit(session_run_object(&f.base, &diag, &opts));
 	}
 	nap();
-	kill(pid, SIGINT);
-	nap();
-	CHECK(waitpid(pid, &status, WNOHANG) == 0);
-	kill(pid, SIGINT);
+	for (u32 i = 0; i < 3; i++) {
+		CHECK(waitpid(pid, &status, WNOHANG) == 0);
+		kill(pid, SIGINT);
+		nap();
+	}
 	status = wait_status(pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
 
@@ -801,7 +908,7 @@ static void test_processes(void)
 	f.on_run = many_lines;
 	opts.pid = (u32)pid;
 	opts.output_path = "/dev/null";
-	CHECK(session_run_object(&comp, &f.base, &opts) == 0);
+	CHECK(session_run_object(&f.base, &diag, &opts) == 0);
 	wait_status(pid);
 	vec_free(&f.ring);
 
@@ -842,12 +949,13 @@ int main(void)
 {
 	world_init();
 	test_hash_maps();
-	test_slots();
+	test_cells();
 	test_percpu_maps();
 	test_scalar_maps();
 	test_order();
 	test_child();
 	test_run();
+	test_slow_detach();
 	test_processes();
 	return world_end();
 }

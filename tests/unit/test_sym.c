@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Names of addresses: mappings of processes, symbols, the kernel's notices, and stacks in scripts (in the interpreter). */
 #include <linux/perf_event.h>
 #include <sys/auxv.h>
@@ -5,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "bpf/build.h"
 #include "kern/taskmaps.h"
 #include "out/value.h"
 #include "out_check.h"
@@ -19,8 +21,22 @@
 static void test_parse(void)
 {
 	static const char *const bad[] = {
-		"", "-", "1", "1-", "1-2", "1-2 ", "1-2 r-xp", "1-2 r-xp ", "2-1 r-xp 0 0:0 0", "1-1 r-xp 0 0:0 0", "g-h r-xp 0 0:0 0",
-		"1-2 r-xp0 0:0 0", "1-2 r-xp 0 0 0", "1-2 r-xp 0 0:0 x", "10000000000000000-20000000000000000 r-xp 0 0:0 0", "1-2 r-xp 0 0:0 1x /a",
+		"",
+		"-",
+		"1",
+		"1-",
+		"1-2",
+		"1-2 ",
+		"1-2 r-xp",
+		"1-2 r-xp ",
+		"2-1 r-xp 0 0:0 0",
+		"1-1 r-xp 0 0:0 0",
+		"g-h r-xp 0 0:0 0",
+		"1-2 r-xp0 0:0 0",
+		"1-2 r-xp 0 0 0",
+		"1-2 r-xp 0 0:0 x",
+		"10000000000000000-20000000000000000 r-xp 0 0:0 0",
+		"1-2 r-xp 0 0:0 1x /a",
 	};
 	static const char line[] = "7f00-8f00 r-xp 00001000 fe:01 4711                       /usr/lib/a b.so";
 	struct proc_map m;
@@ -30,7 +46,8 @@ static void test_parse(void)
 	CHECK(m.path_len == 15 && !memcmp(m.path, "/usr/lib/a b.so", 15));
 	CHECK(proc_map_parse("1-2 rw-p 0 00:00 0", 18, &m) && !m.is_exec && !m.path_len && !m.ino);
 	CHECK(proc_map_parse("1-2 rw-p 0 00:00 0 ", 19, &m) && !m.path_len);
-	CHECK(proc_map_parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]", 66, &m) && m.is_exec && m.path_len == 10);
+	CHECK(proc_map_parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]", 66, &m) && m.is_exec &&
+	      m.path_len == 10);
 	for (u32 i = 0; i < ARRAY_CNT(bad); i++)
 		CHECK(!proc_map_parse(bad[i], strlen(bad[i]), &m));
 	/* Cut anywhere: an answer, and no byte behind the end is read. */
@@ -364,8 +381,13 @@ static void run_script(const char *script, const char *format, struct sbuf *out)
 {
 	static const u64 kstack[] = { 0x999, 0x110, 0x200, 0x7 }, ustack[] = { 0x300, 0x400, 0x9 };
 	char path[] = "/tmp/test_sym_XXXXXX", *text;
-	struct session_opts opts = { .quiet = true, .use_vm = true, .output_path = path, .format = format,
-				     .naming = { .kframe = fake_kframe, .uframe = fake_uframe, .usym = fake_usym, .khidden = fake_hidden } };
+	struct session_opts opts = {
+		.quiet = true,
+		.use_vm = true,
+		.output_path = path,
+		.format = format,
+		.naming = { .kframe = fake_kframe, .uframe = fake_uframe, .usym = fake_usym, .khidden = fake_hidden }
+	};
 	struct target two = { .ncpus = 2 };
 	struct object *obj;
 	struct arena a;
@@ -377,8 +399,8 @@ static void run_script(const char *script, const char *format, struct sbuf *out)
 	arena_init(&a);
 	diag_init(&d, &a);
 	c = (struct compile){ .arena = &a, .diag = &d, .target = &two, .config = config_defaults };
-	if (lang_parse(&c, diag_add_source(&d, "stdin", script, strlen(script))) && lang_config(&c) && lang_expand(&c) && lang_check(&c) &&
-	    image_build(&c) && (obj = vm_object_load(c.image, &d))) {
+	if (lang_parse(&c, diag_add_source(&d, "stdin", script, strlen(script))) && lang_config(&c) && lang_expand(&c) &&
+	    lang_check(&c) && image_build(&c) && (obj = vm_object_load(c.image, &d))) {
 		struct vm_env *env = vm_object_env(obj);
 
 		env->pid = env->ns_pid = 1000;
@@ -386,7 +408,7 @@ static void run_script(const char *script, const char *format, struct sbuf *out)
 		env->kstack_cnt = ARRAY_CNT(kstack);
 		env->ustack = ustack;
 		env->ustack_cnt = ARRAY_CNT(ustack);
-		session_run_object(&c, obj, &opts);
+		session_run_object(obj, c.diag, &opts);
 		if (!io_read_file(path, &text, &len)) {
 			sbuf_add(out, text, len);
 			free(text);
@@ -416,16 +438,19 @@ static void test_scripts(void)
 	/* The frame at 0x200 is one that a call returns to: the call before it belongs to k100. */
 	EXPECT("begin { print(kstack) }", "\n        k100+16\n        k100+256\n        0x7\n\n\n\n");
 	EXPECT("begin { print(kstack(2)) }", "\n        k100+16\n\n\n\n");
-	EXPECT("begin { print(kstack(10)) }", "\n        k100+16\n        k100+256\n        0x7\n\n\n\n"); /* on the program's stack, with a tail */
+	EXPECT("begin { print(kstack(10)) }",
+	       "\n        k100+16\n        k100+256\n        0x7\n\n\n\n"); /* on the program's stack, with a tail */
 	EXPECT("begin { print(kstack(perf)) }", "\n\t110 k100+16\n\t200 k100+256\n\t7 0x7\n\n\n\n");
 	EXPECT("begin { print(kstack(raw, 3)) }", "\n110\n200\n\n\n\n");
 	EXPECT("begin { print(ustack) }", "\n        u1000:300\n        u1000:400\n        0x9\n\n\n\n");
 	EXPECT("begin { print(ustack(perf)) }", "\n\t300 u1000:300 (file)\n\t400 u1000:400 (file)\n\t9 0x9 ([unknown])\n\n\n\n");
 	EXPECT("begin { print(ustack(build_id)) }", "\n300\n400\n9\n\n\n\n");
-	EXPECT("begin { print(ustack(build_id, 2)); @[ustack(build_id, 1)] = len(ustack(build_id)) }", "\n300\n400\n\n\n\n@[\n300\n]: 3\n");
+	EXPECT("begin { print(ustack(build_id, 2)); @[ustack(build_id, 1)] = len(ustack(build_id)) }",
+	       "\n300\n400\n\n\n\n@[\n300\n]: 3\n");
 	EXPECT("begin { $s = ustack(build_id, 2); printf(\"%s%d\\n\", $s, len($s)) }", "\n300\n400\n2\n\n\n");
 	EXPECT("config = { stack_mode = raw } begin { print(ustack(1)) }", "\n300\n\n\n\n");
-	EXPECT("begin { printf(\"a%sb%s%d\\n\", ustack(1), ustack(raw, 100), 5) }", "a\n        u1000:300\nb\n300\n400\n9\n5\n\n\n");
+	EXPECT("begin { printf(\"a%sb%s%d\\n\", ustack(1), ustack(raw, 100), 5) }",
+	       "a\n        u1000:300\nb\n300\n400\n9\n5\n\n\n");
 	EXPECT("begin { $s = ustack; printf(\"%d %s%d\\n\", len($s), $s, len(ustack(2))) }",
 	       "3 \n        u1000:300\n        u1000:400\n        0x9\n2\n\n\n");
 	EXPECT("begin { @[ustack(1)] = count(); @[ustack(2)] = count(); @[ustack(1)] = count() }",
@@ -434,12 +459,30 @@ static void test_scripts(void)
 	EXPECT("begin { @ = ustack(1); @n = len(@) }", "\n\n@: \n        u1000:300\n\n@n: 1\n");
 	EXPECT("begin { @[1] = ustack; @n = len(@[1]); @e = len(@) }",
 	       "\n\n@[1]: \n        u1000:300\n        u1000:400\n        0x9\n\n@e: 1\n@n: 3\n");
-	EXPECT("begin { $t = (1, ustack(1)); @[$t] = 2; print($t.1) }", "\n        u1000:300\n\n\n\n@[1, \n        u1000:300\n]: 2\n");
+	EXPECT("begin { $t = (1, ustack(1)); @[$t] = 2; print($t.1) }",
+	       "\n        u1000:300\n\n\n\n@[1, \n        u1000:300\n]: 2\n");
 	EXPECT("begin { $x = 1 ? ustack(1) : ustack(2); print($x) }", "\n        u1000:300\n\n\n\n");
 	EXPECT("begin { print(usym(18)); @[usym(19)] = 1 }", "sym1000:12\n\n\n@[sym1000:13]: 1\n");
 	expect(__LINE__, "begin { @[kstack(2)] = 1; print(ustack(1)) }", "json",
 	       "{\"type\": \"value\", \"data\": \"\\n        u1000:300\\n\"}\n"
 	       "{\"type\": \"map\", \"data\": {\"@\": {\"\\n        k100+16\\n\": 1}}}\n");
+}
+
+/* Frames without a name are in the closing account; raw addresses are what was asked for. */
+static void test_nameless(void)
+{
+	struct sbuf out = {};
+
+	run_script("begin { print(kstack); print(kstack); print(ustack(perf)); print(kstack(raw)); @[ustack] = 1 }", "json",
+		   &out);
+	CHECK(strstr(sbuf_str(&out),
+		     "{\"kind\": \"unnamed_frames\", \"count\": 1, \"subject\": \"@\", \"reason\": \"no file with symbols"));
+	CHECK(strstr(sbuf_str(&out), "\"count\": 1, \"subject\": \"print()\", \"reason\": \"no symbol of the kernel"));
+	CHECK(strstr(sbuf_str(&out), "\"count\": 1, \"subject\": \"print()\", \"reason\": \"no file with symbols"));
+	sbuf_reset(&out);
+	run_script("begin { print(kstack(2)); print(kstack(raw)); print(ustack(build_id)); print(ustack(2)) }", "json", &out);
+	CHECK(!strstr(sbuf_str(&out), "losses"));
+	sbuf_release(&out);
 }
 
 static void test_build_id(void)
@@ -493,6 +536,7 @@ int main(void)
 	test_hostile_elf();
 	test_notices();
 	test_scripts();
+	test_nameless();
 	test_short_stacks();
 	test_build_id();
 	return world_end();

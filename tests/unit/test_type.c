@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* `sonde type` on damaged BTF: whatever the bytes are, it ends, and stays inside of the data. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "base/io.h"
-#include "cli/type_query.h"
+#include "type/query.h"
 
 static u64 seed = 1;
 
@@ -17,7 +18,9 @@ static u32 rnd(u32 below)
 /* Shows everything there is in every way. Returns how much came out. */
 static size_t show_all(u8 *data, size_t len)
 {
-	static const struct type_query queries[] = { { QUERY_SIZES }, { QUERY_HOLES }, { QUERY_CONTAINS, "fix_point" }, { QUERY_MEMBER, "*" } };
+	static const struct type_query queries[] = {
+		{ QUERY_SIZES }, { QUERY_HOLES }, { QUERY_CONTAINS, "fix_point" }, { QUERY_MEMBER, "*" }
+	};
 	struct type_view v = { .cacheline = 64 };
 	u8 *copy = xzalloc(len ? len : 1);
 	struct sbuf out = {};
@@ -30,7 +33,7 @@ static size_t show_all(u8 *data, size_t len)
 		return 0;
 	}
 	v.b = &b;
-	ctype_aligns_init(&v.aligns, &b);
+	btfc_aligns_init(&v.aligns, &b);
 	for (u32 id = 1; btfraw_type(&b, id); id++) {
 		v.expand = id & 1;
 		type_text(&v, id, &out);
@@ -45,7 +48,7 @@ static size_t show_all(u8 *data, size_t len)
 	}
 	type_diff(&v, &v, NULL, 0, false, &out);
 	sbuf_release(&out);
-	ctype_aligns_release(&v.aligns);
+	btfc_aligns_release(&v.aligns);
 	btfraw_release(&b);
 	return n;
 }

@@ -1,23 +1,31 @@
-/* dw_ustack, all of it but the kernel: run/unwind makes the tables of this very process, the interpreter runs the program that walks up
- * the stack, and what it finds is compared with what the compiler's own library finds, which throws exceptions by the same tables. */
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* dw_ustack, all of it but the kernel: run/unwind makes the tables of this very process, the interpreter runs the program that
+ * walks up the stack, and what it finds is compared with what the compiler's own library finds, which throws exceptions by the
+ * same tables. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <unwind.h>
 
-#include "bpf/unwind.h"
+#include "bpf/build.h"
+#include "image/unwind.h"
 #include "check.h"
 #include "lang/compile.h"
-#include "run/object.h"
+#include "image/object.h"
 #include "run/unwind.h"
+#include "store/scalar.h"
 #include "sym/cfi.h"
 #include "sym/proc.h"
 #include "vm/vm.h"
 
 #ifdef __x86_64__
 
+#ifdef __clang__
+#define FUNC __attribute__((noinline, disable_tail_calls))
+#else
 #define FUNC __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls", "omit-frame-pointer")))
+#endif
 
 enum { LIMIT = 200 };
 
@@ -37,7 +45,8 @@ struct taken {
 static const struct taken *walk(void)
 {
 	CHECK(!session.obj->ops->prog_run(session.obj, 0, NULL));
-	return (const void *)((const u8 *)session.obj->ops->map_mem(session.obj, MAP_IDX_DATA) + c.maps.at[0]->data_off);
+	return (const void *)((const u8 *)session.obj->ops->map_mem(session.obj, MAP_IDX_DATA) +
+			      scalar_layer(c.image->script_maps.at[0].top)->data_off);
 }
 
 /* Faults that the last run counted; each reason has one. */
@@ -46,7 +55,9 @@ static u64 faults(void)
 	u64 sum = 0;
 
 	for (u32 i = 0; i < c.image->faults.cnt; i++)
-		sum += ((const struct fault_count *)((const u8 *)session.obj->ops->map_mem(session.obj, MAP_IDX_DATA) + c.image->faults.at[i].off))->cnt;
+		sum += ((const struct fault_count *)((const u8 *)session.obj->ops->map_mem(session.obj, MAP_IDX_DATA) +
+						     c.image->faults.at[i].off))
+			       ->cnt;
 	return sum;
 }
 
@@ -65,23 +76,26 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *ctx, void *arg)
 	return _URC_NO_REASON;
 }
 
-/* Registers as a probe at this place would find them; then both walks, which differ in the first frame: they began at different instructions. */
-#define COMPARE(least)                                                                                                 \
-	do {                                                                                                           \
-		struct wanted want = {};                                                                               \
-		u64 before = faults();                                                                                 \
-		const struct taken *got;                                                                               \
-                                                                                                                       \
-		__asm__ volatile("lea 0f(%%rip), %%rax\n\tmov %%rax, 128(%0)\n\tmov %%rsp, 152(%0)\n\tmov %%rbp, 32(%0)\n0:" ::"r"(regs) \
-				 : "rax", "memory");                                                                   \
-		_Unwind_Backtrace(on_frame, &want);                                                                    \
-		got = walk();                                                                                          \
-		CHECK(got->cnt == want.cnt && want.cnt >= (least), "%s: %llu frames, not %u", __func__, (unsigned long long)got->cnt, want.cnt); \
-		for (u32 i = 1; i < want.cnt && i < got->cnt; i++)                                                     \
-			CHECK(got->frames[i] == want.frames[i], "%s: frame %u: %llx, not %llx", __func__, i,           \
-			      (unsigned long long)got->frames[i], (unsigned long long)want.frames[i]);                 \
-		CHECK(got->frames[0] == regs[16] && got->pid == (u32)getpid());                                        \
-		CHECK(faults() == before, "%s", __func__);                                                             \
+/* Registers as a probe at this place would find them; then both walks, which differ in the first frame: they began at different
+ * instructions. */
+#define COMPARE(least)                                                                                                           \
+	do {                                                                                                                     \
+		struct wanted want = {};                                                                                         \
+		u64 before = faults();                                                                                           \
+		const struct taken *got;                                                                                         \
+                                                                                                                                 \
+		__asm__ volatile(                                                                                                \
+			"lea 0f(%%rip), %%rax\n\tmov %%rax, 128(%0)\n\tmov %%rsp, 152(%0)\n\tmov %%rbp, 32(%0)\n0:" ::"r"(regs)  \
+			: "rax", "memory");                                                                                      \
+		_Unwind_Backtrace(on_frame, &want);                                                                              \
+		got = walk();                                                                                                    \
+		CHECK(got->cnt == want.cnt && want.cnt >= (least), "%s: %llu frames, not %u", __func__,                          \
+		      (unsigned long long)got->cnt, want.cnt);                                                                   \
+		for (u32 i = 1; i < want.cnt && i < got->cnt; i++)                                                               \
+			CHECK(got->frames[i] == want.frames[i], "%s: frame %u: %llx, not %llx", __func__, i,                     \
+			      (unsigned long long)got->frames[i], (unsigned long long)want.frames[i]);                           \
+		CHECK(got->frames[0] == regs[16] && got->pid == (u32)getpid());                                                  \
+		CHECK(faults() == before, "%s", __func__);                                                                       \
 	} while (0)
 
 FUNC static int down(int n)
@@ -166,18 +180,22 @@ static void test_ends(void)
 
 /* ---- code without tables ---- */
 
-/* Code in more places than one part of a process's mappings has room for; in the middle of one there is a function with a frame pointer. */
+/* Code in more places than one part of a process's mappings has room for; in the middle of one there is a function with a frame
+ * pointer. */
 static void test_many_mappings(struct unwind *u)
 {
 	enum { PAGES = 700 };
-	static const u8 code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 }; /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+	static const u8 code[] = {
+		0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3
+	}; /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
 	size_t page = (size_t)getpagesize();
 	u8 *at = mmap(NULL, 2 * PAGES * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	u64 frame[2] = { 0, 0 };
 
 	CHECK(at != MAP_FAILED);
 	for (u32 i = 0; i < PAGES; i++) {
-		memcpy(mmap(at + 2 * i * page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), code, sizeof(code));
+		memcpy(mmap(at + 2 * i * page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+		       code, sizeof(code));
 		mprotect(at + 2 * i * page, page, PROT_READ | PROT_EXEC);
 	}
 	unwind_mapped(u, (u32)getpid());
@@ -185,8 +203,11 @@ static void test_many_mappings(struct unwind *u)
 	for (u32 i = 0; i < PAGES; i += 13) {
 		u64 before = faults();
 
-		CHECK(walk_from((uintptr_t)at + 2 * i * page + 6, (uintptr_t)frame, (uintptr_t)frame) == 1 && faults() == before, "page %u", i);
-		CHECK(walk_from((uintptr_t)at + (2 * i + 1) * page, (uintptr_t)frame, (uintptr_t)frame) == 1 && faults() == before + 1, "hole %u", i);
+		CHECK(walk_from((uintptr_t)at + 2 * i * page + 6, (uintptr_t)frame, (uintptr_t)frame) == 1 && faults() == before,
+		      "page %u", i);
+		CHECK(walk_from((uintptr_t)at + (2 * i + 1) * page, (uintptr_t)frame, (uintptr_t)frame) == 1 &&
+			      faults() == before + 1,
+		      "hole %u", i);
 	}
 	/* All the rest is where it was. */
 	down(3);
@@ -199,7 +220,7 @@ static void test_many_mappings(struct unwind *u)
 
 /* ---- every row ---- */
 
-/* The row that programs find for an address of this process: bpf/unwind.h, once more. */
+/* The row that programs find for an address of this process: image/unwind.h, once more. */
 static bool table_row(u64 pc, u64 *row)
 {
 	struct object *o = session.obj;
@@ -258,8 +279,9 @@ static void check_file(void *arg, const struct proc_map *m)
 			if (pc + bias >= m->end)
 				continue;
 			rows++;
-			wrong += !table_row(pc + bias, &got) || (got >> UNWIND_CFA & 15) != want->cfa || (got >> UNWIND_BP & 15) != want->bp ||
-				 (s16)(got >> UNWIND_BP_OFF) != want->bp_off || (s32)(got >> UNWIND_CFA_OFF) != want->cfa_off;
+			wrong += !table_row(pc + bias, &got) || (got >> UNWIND_CFA & 15) != want->cfa ||
+				(got >> UNWIND_BP & 15) != want->bp || (s16)(got >> UNWIND_BP_OFF) != want->bp_off ||
+				(s32)(got >> UNWIND_CFA_OFF) != want->cfa_off;
 		}
 	}
 	CHECK(!wrong && rows > 10, "%s: %u of %u rows are wrong", m->path, wrong, rows);
@@ -274,10 +296,12 @@ static bool make(const char *script)
 	arena_init(&arena);
 	diag_init(&diag, &arena);
 	c = (struct compile){ .arena = &arena, .diag = &diag, .target = &target, .config = config_defaults };
-	if (!lang_parse(&c, diag_add_source(&diag, "t.bt", script, strlen(script))) || !lang_config(&c) || !lang_expand(&c) || !lang_check(&c) ||
-	    !image_build(&c))
+	if (!lang_parse(&c, diag_add_source(&diag, "t.bt", script, strlen(script))) || !lang_config(&c) || !lang_expand(&c) ||
+	    !lang_check(&c) || !image_build(&c))
 		return false;
-	session = (struct session){ .c = &c, .image = c.image, .obj = vm_object_load(c.image, &diag), .out = { .file = stdout, .err = stderr } };
+	session = (struct session){
+		.image = c.image, .diag = &diag, .obj = vm_object_load(c.image, &diag), .out = { .file = stdout, .err = stderr }
+	};
 	return session.obj;
 }
 
@@ -302,13 +326,13 @@ int main(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		passed = failed = 0;
+		passed_rounds = failed = 0;
 		vm_object_env(session.obj)->pid = vm_object_env(session.obj)->ns_pid = (u32)getpid();
 		unwind_forked(u, (u32)getpid(), (u32)getppid());
 		unwind_refresh(u);
 		down(2);
 		fflush(stdout);
-		_exit(failed || !passed);
+		_exit(failed || !passed_rounds);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0, "%x", status);
 	unwind_free(u);

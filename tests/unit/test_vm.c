@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The interpreter (src/vm): instructions against C, what must be refused, maps, rings, callbacks, helpers, the object interface.
  */
 #include "vm_asm.h"
@@ -6,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "run/object.h"
+#include "image/object.h"
 
 static struct vm *vm;
 static struct vm_fault fault;
@@ -314,7 +315,7 @@ static void test_violations(void)
 	/* never written: registers and stack bytes */
 	REFUSED(-2, 0, "r0 is read", EXIT);
 	REFUSED(-2, 0, "r6 is read", MOVR(0, 6), EXIT);
-	REFUSED(-2, 1, "a call spends", CALL(ktime_get_ns), MOVR(0, 1), EXIT);
+	REFUSED(-2, 1, "a call clobbers", CALL(ktime_get_ns), MOVR(0, 1), EXIT);
 	REFUSED(-2, 0, "r10-8 of frame 0 is read but was never written", LDX(BPF_DW, 0, 10, -8), EXIT);
 	REFUSED(-2, 1, "r10-4 of frame 0 is read", ST(BPF_W, 10, -8, 0), LDX(BPF_DW, 0, 10, -8), EXIT);
 	REFUSED(-2, 1, "never written", MOV(2, 1), ATOMIC(BPF_DW, BPF_ADD, 10, -8, 2), MOV(0, 0), EXIT);
@@ -374,15 +375,15 @@ static void add_maps(void)
 {
 	static const u32 init[2] = { 11, 22 };
 	struct image_map defs[] = {
-		[M_DATA] = { "data", BPF_MAP_TYPE_ARRAY, 4, 20, 1, BPF_F_MMAPABLE, init, sizeof(init), NULL },
-		[M_HASH] = { "hash", BPF_MAP_TYPE_HASH, 8, 12, 4, BPF_F_NO_PREALLOC, NULL, 0, NULL },
-		[M_PHASH] = { "phash", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 4, 0, NULL, 0, NULL },
-		[M_LRU] = { "lru", BPF_MAP_TYPE_LRU_HASH, 8, 8, 3, 0, NULL, 0, NULL },
-		[M_ARRAY] = { "array", BPF_MAP_TYPE_ARRAY, 4, 8, 4, 0, NULL, 0, NULL },
-		[M_PARRAY] = { "parray", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 12, 2, 0, NULL, 0, NULL },
-		[M_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, NULL, 0, NULL },
-		[M_NONE] = { "none", 0, 0, 0, 0, 0, NULL, 0, NULL },
-		[M_RO] = { "ro", BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_RDONLY_PROG, NULL, 0, NULL },
+		[M_DATA] = { "data", BPF_MAP_TYPE_ARRAY, 4, 20, 1, BPF_F_MMAPABLE, init, sizeof(init), 0 },
+		[M_HASH] = { "hash", BPF_MAP_TYPE_HASH, 8, 12, 4, BPF_F_NO_PREALLOC, NULL, 0, 0 },
+		[M_PHASH] = { "phash", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 4, 0, NULL, 0, 0 },
+		[M_LRU] = { "lru", BPF_MAP_TYPE_LRU_HASH, 8, 8, 3, 0, NULL, 0, 0 },
+		[M_ARRAY] = { "array", BPF_MAP_TYPE_ARRAY, 4, 8, 4, 0, NULL, 0, 0 },
+		[M_PARRAY] = { "parray", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 12, 2, 0, NULL, 0, 0 },
+		[M_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, NULL, 0, 0 },
+		[M_NONE] = { "none", 0, 0, 0, 0, 0, NULL, 0, 0 },
+		[M_RO] = { "ro", BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_RDONLY_PROG, NULL, 0, 0 },
 	};
 
 	for (u32 i = 0; i < ARRAY_CNT(defs); i++)
@@ -400,14 +401,14 @@ static void add_maps(void)
 
 static void test_map_defs(void)
 {
-	struct image_map bad_key = { "x", BPF_MAP_TYPE_ARRAY, 8, 8, 1, 0, NULL, 0, NULL };
-	struct image_map no_value = { "x", BPF_MAP_TYPE_HASH, 8, 0, 1, 0, NULL, 0, NULL };
-	struct image_map bad_ring = { "x", BPF_MAP_TYPE_RINGBUF, 0, 0, 5000, 0, NULL, 0, NULL };
-	struct image_map lru = { "x", BPF_MAP_TYPE_LRU_HASH, 8, 8, 1, BPF_F_NO_PREALLOC, NULL, 0, NULL };
-	struct image_map big = { "x", BPF_MAP_TYPE_PERCPU_HASH, 8, 40000, 1, 0, NULL, 0, NULL };
-	struct image_map queue = { "x", BPF_MAP_TYPE_QUEUE, 0, 8, 1, 0, NULL, 0, NULL };
-	struct image_map stacks = { "x", BPF_MAP_TYPE_STACK_TRACE, 4, 12, 1, 0, NULL, 0, NULL };
-	struct image_map name = { "a_name_of_16_chr", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0, NULL, 0, NULL };
+	struct image_map bad_key = { "x", BPF_MAP_TYPE_ARRAY, 8, 8, 1, 0, NULL, 0, 0 };
+	struct image_map no_value = { "x", BPF_MAP_TYPE_HASH, 8, 0, 1, 0, NULL, 0, 0 };
+	struct image_map bad_ring = { "x", BPF_MAP_TYPE_RINGBUF, 0, 0, 5000, 0, NULL, 0, 0 };
+	struct image_map lru = { "x", BPF_MAP_TYPE_LRU_HASH, 8, 8, 1, BPF_F_NO_PREALLOC, NULL, 0, 0 };
+	struct image_map big = { "x", BPF_MAP_TYPE_PERCPU_HASH, 8, 40000, 1, 0, NULL, 0, 0 };
+	struct image_map queue = { "x", BPF_MAP_TYPE_QUEUE, 0, 8, 1, 0, NULL, 0, 0 };
+	struct image_map stacks = { "x", BPF_MAP_TYPE_STACK_TRACE, 4, 12, 1, 0, NULL, 0, 0 };
+	struct image_map name = { "a_name_of_16_chr", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0, NULL, 0, 0 };
 
 	CHECK_EQ(vm_map_add(vm, &bad_key), -EINVAL);
 	CHECK_EQ(vm_map_add(vm, &no_value), -EINVAL);
@@ -604,8 +605,8 @@ static void test_ring_errors(void)
 
 	REFUSED(-2, 5, "ring memory that is not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve),
 		ST(BPF_DW, 0, 8, 1), EXIT);
-	REFUSED(-2, 5, "without giving back a ring record of 8", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve),
-		EXIT);
+	REFUSED(-2, 5, "without submitting or discarding a ring record of 8", MAP(1, M_RING), MOV(2, 8), MOV(3, 0),
+		CALL(ringbuf_reserve), EXIT);
 	REFUSED(-2, 9, "not reserved", MAP(1, M_RING), MOV(2, 8), MOV(3, 0), CALL(ringbuf_reserve), MOVR(6, 0), MOVR(1, 0),
 		MOV(2, 0), CALL(ringbuf_submit), ST(BPF_DW, 6, 0, 1), MOV(0, 0), EXIT);
 	REFUSED(-2, 2, "not a reserved ring record", MOV(1, 0), MOV(2, 0), CALL(ringbuf_submit), MOV(0, 0), EXIT);
@@ -820,9 +821,7 @@ static void test_object(void)
 				   .max_entries = 10 },
 	};
 	const char *script = "first\nsecond\n";
-	struct target target = { .ncpus = 2 };
-	struct compile c = { .target = &target };
-	struct image img = { .compile = &c };
+	struct image img = { .home.ncpus = 2 };
 	struct map_dump dump;
 	struct sbuf text = {};
 	struct arena arena;

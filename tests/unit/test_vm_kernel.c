@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The interpreter beside the kernel: random programs, map and ring operations give the same results in both. Programs are of the
  * kind BPF_PROG_TYPE_SYSCALL, whose context is read and written by the caller. Needs root; says so and passes without it. */
+#include "image/disasm.h"
 #include "vm_asm.h"
 
 #include <errno.h>
@@ -104,8 +106,9 @@ static void add_alu(struct gen *g, u32 regs)
 	if (op == BPF_END) {
 		bool swap = has_v4 && pick(2);
 
-		add(g, INSN(swap ? BPF_ALU64 | BPF_END : BPF_ALU | BPF_END | (pick(2) ? BPF_TO_BE : BPF_TO_LE), dst, 0, 0,
-			    16 << pick(3)));
+		add(g,
+		    INSN(swap ? BPF_ALU64 | BPF_END : BPF_ALU | BPF_END | (pick(2) ? BPF_TO_BE : BPF_TO_LE), dst, 0, 0,
+			 16 << pick(3)));
 		return;
 	}
 	if (op == BPF_NEG) {
@@ -265,17 +268,19 @@ static void make_program(struct gen *g)
 
 static void print_program(const struct gen *g)
 {
-	char text[64];
+	struct sbuf text = {};
 
 	for (u32 i = 0; i < g->cnt; i++) {
-		vm_insn_text(&g->insns[i], text, sizeof(text));
-		printf("\t%u: %s\n", i, text);
+		sbuf_reset(&text);
+		insn_print(&g->insns[i], g->cnt - i, &text);
+		printf("\t%u: %s\n", i, sbuf_str(&text));
 	}
+	sbuf_release(&text);
 }
 
 static void test_programs(u32 program_cnt)
 {
-	const struct image_map slots = { "slots", BPF_MAP_TYPE_ARRAY, 4, 8 * SLOTS, 1, 0, NULL, 0, NULL };
+	const struct image_map slots = { "slots", BPF_MAP_TYPE_ARRAY, 4, 8 * SLOTS, 1, 0, NULL, 0, 0 };
 	int maps[] = { kern_map(&slots) };
 	struct vm *vm = vm_new(1);
 	struct vm_fault fault;
@@ -427,8 +432,8 @@ static void test_map(const struct image_map *def)
 
 static void test_ring(void)
 {
-	struct image_map ring = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, NULL, 0, NULL };
-	struct image_map text = { "text", BPF_MAP_TYPE_ARRAY, 4, 4096, 1, 0, NULL, 0, NULL };
+	struct image_map ring = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, NULL, 0, 0 };
+	struct image_map text = { "text", BPF_MAP_TYPE_ARRAY, 4, 4096, 1, 0, NULL, 0, 0 };
 	struct vm *vm = vm_new(1);
 	int maps[] = { kern_map(&ring), kern_map(&text) };
 	u64 *cons = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, maps[0], 0);
@@ -462,7 +467,7 @@ static void test_ring(void)
 /* word 0: 8 bytes of text; word 1: size; word 2: result; words 3, 4: what was ones before */
 static void test_read_str(void)
 {
-	struct image_map text = { "text", BPF_MAP_TYPE_ARRAY, 4, 16, 1, 0, NULL, 0, NULL };
+	struct image_map text = { "text", BPF_MAP_TYPE_ARRAY, 4, 16, 1, 0, NULL, 0, 0 };
 	struct vm *vm = vm_new(1);
 	int maps[] = { kern_map(&text) };
 	struct twin read = { .fd = -1 };
@@ -489,12 +494,12 @@ static void test_read_str(void)
 int main(void)
 {
 	static const struct image_map defs[] = {
-		{ "hash", BPF_MAP_TYPE_HASH, 8, 8, 4, BPF_F_NO_PREALLOC, NULL, 0, NULL },
-		{ "pre", BPF_MAP_TYPE_HASH, 8, 8, 4, 0, NULL, 0, NULL },
-		{ "percpu", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 4, BPF_F_NO_PREALLOC, NULL, 0, NULL },
-		{ "lru", BPF_MAP_TYPE_LRU_HASH, 8, 8, 64, 0, NULL, 0, NULL }, /* large enough that nothing is evicted */
-		{ "array", BPF_MAP_TYPE_ARRAY, 4, 8, 4, BPF_F_MMAPABLE, NULL, 0, NULL },
-		{ "parray", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0, NULL, 0, NULL },
+		{ "hash", BPF_MAP_TYPE_HASH, 8, 8, 4, BPF_F_NO_PREALLOC, NULL, 0, 0 },
+		{ "pre", BPF_MAP_TYPE_HASH, 8, 8, 4, 0, NULL, 0, 0 },
+		{ "percpu", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, 4, BPF_F_NO_PREALLOC, NULL, 0, 0 },
+		{ "lru", BPF_MAP_TYPE_LRU_HASH, 8, 8, 64, 0, NULL, 0, 0 }, /* large enough that nothing is evicted */
+		{ "array", BPF_MAP_TYPE_ARRAY, 4, 8, 4, BPF_F_MMAPABLE, NULL, 0, 0 },
+		{ "parray", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0, NULL, 0, 0 },
 	};
 	struct insn minimal[] = { MOV(0, 0), EXIT };
 	struct insn v4[] = { MOV(0, 0), INSN(BPF_ALU64 | BPF_MOV | BPF_X, 0, 0, 8, 0), EXIT };

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* For the tests of the interpreter: checks, an assembler, random numbers with a fixed seed. */
 #pragma once
 
 #include <stdio.h>
 
 #include "check.h"
-#include "kern/uapi.h"
+#include "image/uapi.h"
 #include "vm/vm.h"
 
 #define CHECK_EQ(a, b)                                                                                                           \
 	do {                                                                                                                     \
 		u64 a_ = (u64)(a), b_ = (u64)(b);                                                                                \
 		if (a_ == b_) {                                                                                                  \
-			passed++;                                                                                                \
+			CHECK_PASSED();                                                                                          \
 		} else {                                                                                                         \
 			failed++;                                                                                                \
 			printf("%s:%d: %s is 0x%llx, not 0x%llx\n", __FILE__, __LINE__, #a, (unsigned long long)a_,              \
@@ -44,7 +45,7 @@
 
 static u64 rng = 88172645463325252ull;
 
-static u64 rnd(void)
+static inline u64 rnd(void)
 {
 	rng ^= rng << 13;
 	rng ^= rng >> 7;
@@ -53,7 +54,7 @@ static u64 rnd(void)
 }
 
 /* Numbers with a liking for the edges. */
-static u64 rnd_value(void)
+static inline u64 rnd_value(void)
 {
 	static const u64 edges[] = { 0,
 				     1,

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A hash map of the kernel, whose key has its natural size. It takes what no other store does.
+ *
+ * Exactness: an element is looked up and changed in place atomically. A missing element is inserted with BPF_NOEXIST; if another
+ * CPU was faster, the update goes to the element that it inserted. Updates that do not fit the map are counted and reported at
+ * the end: assignments in a counter (lost_off), the others in one extra value that takes all of them (spill_off). */
+#include "store/hash.h"
+
+#include <errno.h>
+
+#include "image/pack.h"
+#include "image/shared.h"
+#include "image/uapi.h"
+#include "ir/store.h"
+
+/* ---- user space ---- */
+
+static void pack(struct packer *p, struct layer *y)
+{
+	struct hash_layer *h = (struct hash_layer *)y;
+
+	pack_value(p, &h->image_map);
+	pack_value(p, &h->is_percpu);
+	pack_value(p, &h->lost_off);
+	pack_value(p, &h->spill_off);
+}
+
+bool hash_map_is(const struct image *img, u32 image_map, u32 key_sz, u32 value_sz, bool is_percpu)
+{
+	const struct image_map *m = image_map < img->maps.cnt ? &img->maps.at[image_map] : NULL;
+
+	if (!m || m->key_sz != MAX(1u, key_sz) || m->value_sz != MAX(1u, value_sz))
+		return false;
+	return is_percpu ? m->type == BPF_MAP_TYPE_PERCPU_HASH || m->type == BPF_MAP_TYPE_LRU_PERCPU_HASH :
+			   m->type == BPF_MAP_TYPE_HASH || m->type == BPF_MAP_TYPE_LRU_HASH;
+}
+
+static bool is_sound(const struct image *img, const struct script_map *m, const struct layer *y)
+{
+	const struct hash_layer *h = hash_layer(y);
+	u32 shared = img->data.shared_sz;
+
+	return !y->behind && m->key && hash_map_is(img, h->image_map, m->key->size, m->val->size, h->is_percpu) &&
+		!(h->lost_off % 8) && !(h->spill_off % 8) && (!h->lost_off || is_within(h->lost_off, 8, shared)) &&
+		(!h->spill_off || is_within(h->spill_off, ALIGN_UP((u64)m->val->size, 8), shared));
+}
+
+static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
+{
+	return obj->ops->map_read(obj, hash_layer(y)->image_map, d);
+}
+
+static int read_key(struct object *obj, const struct script_map *m, const struct layer *y, const void *key, struct map_dump *d)
+{
+	u32 cpu_cnt = hash_layer(y)->is_percpu ? obj->image->home.ncpus : 1;
+	u32 size = hash_layer(y)->is_percpu ? ALIGN_UP(m->val->size, 8) : m->val->size;
+	int err;
+
+	*d = (struct map_dump){ .cnt = 1, .stride = cpu_cnt * size, .cpu_cnt = cpu_cnt, .value_sz = size };
+	d->values = xzalloc(d->stride);
+	err = obj->ops->map_lookup(obj, hash_layer(y)->image_map, key, d->values);
+	if (err)
+		map_dump_release(d);
+	return err;
+}
+
+int hash_map_clear(struct object *obj, u32 image_map)
+{
+	struct map_dump d = {};
+	int err = obj->ops->map_read(obj, image_map, &d);
+
+	if (!err)
+		err = obj->ops->map_delete(obj, image_map, d.keys, d.cnt);
+	map_dump_release(&d);
+	return err;
+}
+
+static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
+{
+	return hash_map_clear(obj, hash_layer(y)->image_map);
+}
+
+static int zero(struct object *obj, const struct script_map *m, const struct layer *y)
+{
+	u32 map = hash_layer(y)->image_map;
+	struct map_dump d = {};
+	int err = obj->ops->map_read(obj, map, &d);
+	u8 *zeroes = xzalloc(d.stride);
+
+	for (u32 i = 0; !err && i < d.cnt; i++)
+		err = obj->ops->map_update(obj, map, d.keys + (size_t)i * d.key_sz, zeroes);
+	free(zeroes);
+	map_dump_release(&d);
+	return err;
+}
+
+static u64 lost(const struct script_map *m, const struct layer *y, const u8 *data, bool *is_exact)
+{
+	const struct hash_layer *h = hash_layer(y);
+	u64 assigned = h->lost_off ? shared_word(data + h->lost_off) : 0, spilled = 0;
+
+	*is_exact = true;
+	if (!h->spill_off)
+		return assigned;
+	if (type_is_agg(m->val)) {
+		spilled = m->val->agg->updates(m->val, data + h->spill_off, is_exact);
+	} else if (type_is_integral(m->val)) {
+		spilled = shared_word(data + h->spill_off);
+		*is_exact = !spilled || !m->adds_sums;
+	}
+	return assigned + spilled;
+}
+
+bool hash_map_is_full(struct object *obj, u32 image_map, u32 max_entries)
+{
+	struct map_dump d;
+	bool full;
+
+	if (obj->ops->map_read(obj, image_map, &d))
+		return true;
+	full = d.cnt >= max_entries - max_entries / 10;
+	map_dump_release(&d);
+	return full;
+}
+
+static bool is_full(struct object *obj, const struct script_map *m, const struct layer *y)
+{
+	return hash_map_is_full(obj, hash_layer(y)->image_map, m->max_entries);
+}
+
+/* ---- programs ---- */
+
+static bool fits(const struct compile *c, const struct map *m, const struct store *front)
+{
+	return m->has_key;
+}
+
+/* Where the updates of an aggregation go: to one value that all CPUs share, if its row allows that for so many CPUs, or to one
+ * for each CPU. Where each CPU has a table in front, the CPUs seldom meet at the value behind it, however many there are. */
+static bool needs_shares(const struct compile *c, const struct map *m, const struct store *front)
+{
+	u32 sharing_cpus = m->val->agg->sharing_cpus;
+	bool is_apart = front && front->code->keeps_cpus_apart;
+
+	return !sharing_cpus || m->decl || (c->target->ncpus > sharing_cpus && !is_apart);
+}
+
+static struct layer *lay_out(struct compile *c, struct map *m, struct data_room *room, const struct store *front)
+{
+	struct hash_layer *h = arena_new(c->arena, struct hash_layer);
+
+	h->base.store = &store_hash;
+	h->lost_off = data_take(&room->shared, 8, 8);
+	if (type_is_agg(m->val) || type_is_integral(m->val))
+		h->spill_off = data_take(&room->shared, ALIGN_UP(m->val->size, 8), 8);
+	h->is_percpu = type_is_agg(m->val) && needs_shares(c, m, front);
+	return &h->base;
+}
+
+static bool is_lru(const struct map *m)
+{
+	return m->decl && strstr(m->decl->kind, "lru");
+}
+
+static u32 kernel_type(const struct map *m, const struct hash_layer *h)
+{
+	if (is_lru(m))
+		return h->is_percpu ? BPF_MAP_TYPE_LRU_PERCPU_HASH : BPF_MAP_TYPE_LRU_HASH;
+	return h->is_percpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH;
+}
+
+/* Elements are allocated when they are needed: start-up does not pay for keys that never come. But where entries come and go with
+ * every other event, as the start times of a latency do (and nothing is in front of the map), taking one from a list is quicker;
+ * and a program that makes many keys in one run may not get the memory for them in time. (An LRU map has such a list anyway.) */
+static bool is_preallocated(const struct map *m, const struct hash_layer *h)
+{
+	enum { ELEMENT_HEAD = 48, BYTES_MAX = 8 << 20 };
+	u64 size = ELEMENT_HEAD + ALIGN_UP(m->key->size, 8) + ALIGN_UP(m->val->size, 8);
+	bool is_first = m->lay.top == &h->base;
+
+	if (is_lru(m))
+		return true;
+	return ((m->is_churned && is_first) || m->is_hurried) && !h->is_percpu && m->lay.max_entries * size <= BYTES_MAX;
+}
+
+/* "@start" is "start" to the kernel's tools; names have at most 15 letters. */
+static const char *kernel_name(struct compile *c, const char *name)
+{
+	return arena_strndup(c->arena, name[1] ? name + 1 : "anon", MIN(15, strlen(name[1] ? name + 1 : "anon")));
+}
+
+static void add_maps(struct compile *c, struct map *m, struct layer *y)
+{
+	struct hash_layer *h = (struct hash_layer *)y;
+
+	h->image_map = c->image->maps.cnt;
+	avec_push(c->arena, &c->image->maps,
+		  (struct image_map){ .name = kernel_name(c, m->name),
+				      .type = kernel_type(m, h),
+				      .key_sz = MAX(1, m->key->size),
+				      .value_sz = MAX(1, m->val->size),
+				      .max_entries = m->lay.max_entries,
+				      .flags = is_preallocated(m, h) ? 0 : BPF_F_NO_PREALLOC,
+				      .script_map = m->index + 1 });
+}
+
+static vreg whole(struct lower *l, struct layer *y)
+{
+	return ir_map(&l->b, hash_layer(y)->image_map);
+}
+
+static vreg lookup(struct lower *l, struct layer *y, struct mem key)
+{
+	vreg map = whole(l, y);
+
+	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
+}
+
+static void put(struct lower *l, struct layer *y, struct mem key, struct mem val)
+{
+	struct ir_block *full, *done;
+	vreg map = whole(l, y), err;
+
+	err = ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
+			 opnd_imm(BPF_ANY));
+	full = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	ir_br(&l->b, C_NE, err, opnd_imm(0), full, done);
+	ir_place(&l->b, full);
+	ir_atomic_add(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, hash_layer(y)->lost_off), 0, 8, opnd_imm(1));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+}
+
+void hash_look_for(struct lower *l, vreg map, vreg key, vreg p, struct ir_block *found, struct ir_block *missing)
+{
+	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(key))));
+	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
+}
+
+/* A missing element is inserted, zeroed, unless another CPU is faster, and looked up again. An element that was just inserted is
+ * normally not removed; if it is, the update may be lost with it. An update that does not fit goes to the map's spill value,
+ * where it is counted. */
+void hash_insert_missing(struct lower *l, const struct layer *y, const struct map *m, vreg map, vreg key, vreg p,
+			 struct ir_block *found)
+{
+	struct ir_block *full = ir_block_new(l->b.f);
+	vreg zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size));
+
+	ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(key), opnd_reg(zeroes), opnd_imm(BPF_NOEXIST));
+	hash_look_for(l, map, key, p, found, full);
+	ir_place(&l->b, full);
+	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, hash_layer(y)->spill_off)));
+	ir_jmp(&l->b, found);
+}
+
+static void element(struct lower *l, struct layer *y, const struct map *m, struct mem key, vreg p)
+{
+	struct ir_block *missing = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
+	vreg map = whole(l, y), at = lower_addr(l, key);
+	u32 mark = lower_mark(l);
+
+	hash_look_for(l, map, at, p, found, missing);
+	ir_place(&l->b, missing);
+	hash_insert_missing(l, y, m, map, at, p, found);
+	ir_place(&l->b, found);
+	lower_forget(l, mark);
+}
+
+static vreg drop(struct lower *l, struct layer *y, struct mem key)
+{
+	return ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(whole(l, y)), opnd_reg(lower_addr(l, key)));
+}
+
+static vreg share(struct lower *l, const struct share_source *s, vreg cpu, struct ir_block *none)
+{
+	struct ir_block *found = ir_block_new(l->b.f);
+	vreg at = ir_call_of(&l->b, HELPER_map_lookup_percpu_elem, opnd_reg(whole(l, s->layer)), opnd_reg(lower_addr(l, s->key)),
+			     opnd_reg(cpu));
+
+	ir_br(&l->b, C_EQ, at, opnd_imm(0), none, found);
+	ir_place(&l->b, found);
+	return at;
+}
+
+static vreg read_agg(struct lower *l, struct layer *y, const struct map *m, struct mem key)
+{
+	if (!hash_layer(y)->is_percpu)
+		return lower_sum_one(l, m->val, y, key);
+	return lower_sum_shares(l, m->val, &(struct share_source){ .share = share, .layer = y, .key = key });
+}
+
+static const struct store_code code = {
+	.fits = fits,
+	.lay_out = lay_out,
+	.add_maps = add_maps,
+	.read_agg = read_agg,
+	.whole = whole,
+	.lookup = lookup,
+	.element = element,
+	.put = put,
+	.drop = drop,
+};
+
+const struct store store_hash = {
+	.name = "hash",
+	.code = &code,
+	.layer_sz = sizeof(struct hash_layer),
+	.pack = pack,
+	.is_sound = is_sound,
+	.read = read_map,
+	.read_key = read_key,
+	.clear = clear,
+	.zero = zero,
+	.lost = lost,
+	.is_full = is_full,
+};
