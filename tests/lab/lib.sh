@@ -20,7 +20,7 @@ lab_die() { lab_note "$*"; exit 2; }
 
 # Prints the comment block at the top of the calling script as its help text.
 lab_usage() {
-	sed -n '2,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$0"
+	sed -n '3,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$0"
 }
 
 # lab_need COMMAND[=PACKAGE]...  Makes sure that the commands exist: installs
@@ -233,6 +233,50 @@ lab_apt_download() {
 	local debs=("$dir/${package}"_*.deb)
 	[[ -f ${debs[0]} ]] || return 1
 	printf '%s\n' "${debs[0]}"
+}
+
+# lab_unpack_kernel FILE  Prints the ELF file inside a bzImage. The header says where
+# it is and how long; the last four bytes are its unpacked size.
+lab_unpack_kernel() {
+	local image=$1 sectors offset size
+	sectors=$(od -An -tu1 -j $((0x1f1)) -N 1 "$image")
+	offset=$(od -An -tu4 -j $((0x248)) -N 4 "$image")
+	size=$(od -An -tu4 -j $((0x24c)) -N 4 "$image")
+	# payload [BYTES]
+	payload() {
+		dd if="$image" bs=1M iflag=skip_bytes,count_bytes skip=$(((sectors + 1) * 512 + offset)) count="${1:-$((size - 4))}" status=none
+	}
+	case $(payload 4 | od -An -tx1 | tr -d ' ') in
+	1f8b*) payload | gzip -dc ;;
+	28b52ffd) payload | zstd -qdc ;;
+	02214c18) payload | lz4 -dcq - ;;
+	fd377a58) payload | xz -dc ;;
+	*)
+		lab_note "$image: packed in a way that is not known here"
+		return 1 ;;
+	esac
+}
+
+# lab_btf KERNEL  Prints the path of the BTF of a kernel of the cache; takes it out of
+# the kernel the first time, which is a second's work while a boot takes ten.
+lab_btf() {
+	local dir=$lab_kernels/$1
+	if [[ ! -s $dir/vmlinuz ]]; then
+		lab_note "$1: is not in the cache (fetch-kernels)"
+		return 1
+	fi
+	if [[ ! -s $dir/btf || $dir/vmlinuz -nt $dir/btf ]]; then
+		lab_need objcopy=binutils zstd lz4 xz=xz-utils
+		lab_unpack_kernel "$dir/vmlinuz" >"$dir/vmlinux.$$" &&
+			objcopy -O binary --only-section=.BTF "$dir/vmlinux.$$" "$dir/btf.$$" 2>/dev/null &&
+			[[ -s $dir/btf.$$ ]] && mv "$dir/btf.$$" "$dir/btf" || {
+			rm -f "$dir/vmlinux.$$" "$dir/btf.$$"
+			lab_note "$1: has no BTF, or it cannot be taken out of the kernel"
+			return 1
+		}
+		rm -f "$dir/vmlinux.$$"
+	fi
+	printf '%s\n' "$dir/btf"
 }
 
 # lab_lock NAME  Serialises commands that fill the same part of the cache.

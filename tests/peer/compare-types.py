@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Compares types that both of two outputs of `sonde type -j` have: sizes, offsets, bits, values.
 
     compare-types.py SOME ALL
