@@ -349,7 +349,12 @@ static struct kallsyms *read_table(void)
 	struct kallsyms *k = xzalloc(sizeof(*k));
 
 	k->is_sorted = true;
-	kallsyms_each(table_add, k);
+	/* Part of the list would give wrong names: an address belongs to the last symbol before it. Without a list, frames are
+	 * shown as addresses, which is reported. */
+	if (kallsyms_each(table_add, k)) {
+		kallsyms_free(k);
+		k = xzalloc(sizeof(*k));
+	}
 	table_finish(k);
 	return k;
 }

@@ -217,9 +217,14 @@ int child_resume(struct child *c, struct sbuf *why)
 		return 0;
 	do {
 		n = write(c->go_fd, "g", 1);
-	} while (n < 0 && errno == EINTR);
+		err = n < 0 ? errno : 0;
+	} while (err == EINTR);
 	close(c->go_fd);
 	c->go_fd = -1;
+	if (err) {
+		sbuf_printf(why, "cannot run the command: %s", err == EPIPE ? "its process was killed before" : strerror(err));
+		return -err;
+	}
 	/* The file may be where nobody answers: a signal ends the wait. */
 	while (poll(&p, 1, EXEC_LOOK_MS) <= 0)
 		if (signals_caught())

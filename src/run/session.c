@@ -159,6 +159,15 @@ static bool open_pid(struct run *r)
 	return false;
 }
 
+static bool open_signals(struct run *r)
+{
+	int err = signals_begin();
+
+	if (err)
+		fail(r, "cannot wait for signals: %s", strerror(-err));
+	return !err;
+}
+
 static u32 flags_of(const struct run *r, u32 prog)
 {
 	return r->s.image->progs.at[prog].flags;
@@ -659,7 +668,7 @@ static int run(const struct image *img, struct diag *d, struct object *obj, cons
 	session_naming(img, &r.s.out.naming);
 	r.s.attach = opts->use_vm ? NULL : &r.attach;
 	r.attach.filter_pid = opts->pid ? opts->pid : opts->child ? (u32)opts->child->pid : 0;
-	if (!open_output(&r) || !open_pid(&r) || signals_begin())
+	if (!open_output(&r) || !open_pid(&r) || !open_signals(&r))
 		goto out;
 	if (!obj) {
 		if (!opts->use_vm)
