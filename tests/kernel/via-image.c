@@ -80,6 +80,10 @@ static enum part part_of(enum option_id id)
 	case OPT_QUIET:
 	case OPT_DRY_RUN:
 	case OPT_VM:
+	case OPT_RAW_STRINGS:
+	case OPT_STRICT:
+	case OPT_COST:
+	case OPT_MAX_CPU:
 		return TO_RUN;
 	case OPT_BTF:
 	case OPT_CMD:
