@@ -64,6 +64,9 @@ struct machine {
 	int (*each_symbol)(ksym_fn fn, void *arg);
 	/* The functions that can be traced, until fn returns false. module: NULL for the kernel itself. Returns 0 or -errno. */
 	int (*each_function)(bool (*fn)(void *arg, const char *name, const char *module), void *arg);
+	/* The same with the places where they are patched: at their start, or a few bytes behind it. NULL or -errno: not known.
+	 */
+	int (*each_function_at)(bool (*fn)(void *arg, const char *name, u64 at), void *arg);
 	/* The tracepoints whose category and name match (globs), in no order. Returns how many, or -errno. */
 	int (*each_event)(const char *category, const char *event, void (*fn)(void *arg, const char *category, const char *event),
 			  void *arg);

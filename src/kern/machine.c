@@ -176,6 +176,7 @@ const struct machine kern_machine = {
 	.kaddr = kallsyms_addr,
 	.each_symbol = kallsyms_each,
 	.each_function = tracefs_each_function,
+	.each_function_at = tracefs_each_function_at,
 	.each_event = tracefs_each_event,
 	.event_format = tracefs_event_format,
 	.next_prog = kern_next_prog,

@@ -270,6 +270,41 @@ int tracefs_each_function(tracefs_function_fn fn, void *arg)
 	return kallsyms_each(function_symbol, &f);
 }
 
+struct functions_at_arg {
+	bool (*fn)(void *arg, const char *name, u64 at);
+	void *arg;
+};
+
+/* "ffffffff81000004 name", "ffffffffc0000004 name [module]" */
+static bool function_at_line(void *arg, char *line, u32 len)
+{
+	struct functions_at_arg *f = arg;
+	char *name;
+	u64 at = strtoull(line, &name, 16);
+
+	if (*name != ' ')
+		return true;
+	name[1 + strcspn(name + 1, " \t")] = 0;
+	return f->fn(f->arg, name + 1, at);
+}
+
+int tracefs_each_function_at(bool (*fn)(void *arg, const char *name, u64 at), void *arg)
+{
+	struct functions_at_arg f = { fn, arg };
+	int dir = tracefs_dir(), fd, err;
+
+	if (dir < 0)
+		return dir;
+	if (functions_path) /* of another machine */
+		return -ENOENT;
+	fd = openat(dir, "available_filter_functions_addrs", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = lines_each_fd(fd, function_at_line, &f);
+	close(fd);
+	return err;
+}
+
 void tracefs_parse_functions(const char *text, size_t len, tracefs_function_fn fn, void *arg)
 {
 	struct functions_arg f = { fn, arg, 0 };

@@ -31,6 +31,8 @@ int tracefs_event_format(const char *category, const char *event, char **text);
  * cannot be read), until it returns false. module: NULL for the kernel itself. Returns 0 or -errno. */
 typedef bool (*tracefs_function_fn)(void *arg, const char *name, const char *module);
 int tracefs_each_function(tracefs_function_fn fn, void *arg);
+/* The same with the places where they are patched (available_filter_functions_addrs, Linux 6.5). Returns 0 or -errno. */
+int tracefs_each_function_at(bool (*fn)(void *arg, const char *name, u64 at), void *arg);
 /* Takes them from a file in that format instead. */
 void tracefs_set_functions(const char *path);
 bool tracefs_functions_are_set(void);

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/progress.h"
+#include "base/smap.h"
 #include "kern/feature.h"
 #include "kern/machine.h"
 #include "kern/rcu.h"
@@ -19,6 +20,7 @@
 #include "arch/abi.h"
 #include "probe/events.h"
 #include "probe/watch.h"
+#include "run/loop.h"
 
 /* ---- attach points ---- */
 
@@ -308,7 +310,7 @@ int probe_pmu_bit(const char *pmu, const char *word)
 }
 
 /* The error may come from one site alone. */
-static bool is_about_one(int err)
+bool probe_is_about_one(int err)
 {
 	switch (-err) {
 	case EINVAL:
@@ -364,21 +366,31 @@ void probe_pair(struct compile *c, struct unit *u, const struct provider *entry,
 
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi)
 {
-	int fd = m->link(m, lo, hi);
+	int fd;
 
+	if (signals_caught())
+		return 0;
+	fd = m->link(m, lo, hi);
 	if (fd >= 0) {
 		vec_push(&m->ctx->fds, fd);
 		progress_add(hi - lo);
+		for (u32 i = lo; i < hi && m->errs; i++)
+			m->errs[m->order ? m->order[i] : i] = 0;
 		return hi - lo;
 	}
-	if (hi - lo > 1 && is_about_one(fd)) {
+	if (hi - lo > 1 && probe_is_about_one(fd)) {
 		u32 mid = lo + (hi - lo) / 2;
 
 		return probe_attach_multi(m, lo, mid) + probe_attach_multi(m, mid, hi);
 	}
-	for (u32 i = lo; i < hi; i++)
-		probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, m->order ? m->order[i] : i), fd, m->what,
-				    m->hint ? m->hint(fd) : NULL);
+	for (u32 i = lo; i < hi; i++) {
+		u32 site = m->order ? m->order[i] : i;
+
+		if (m->errs)
+			m->errs[site] = fd;
+		else
+			probe_attach_failed(m->ctx, unit_site(m->ctx, m->u, site), fd, m->what, m->hint ? m->hint(fd) : NULL);
+	}
 	return 0;
 }
 
@@ -431,6 +443,73 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 		diag_hint(ctx->diag, "%s", hint);
 	if (ctx->image->config.missing_probes == MISSING_ERROR)
 		diag_hint(ctx->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
+}
+
+enum { NAMED_MAX = 3 };
+
+struct refused {
+	struct smap attached; /* names of sites: those with an attached one … */
+	struct smap seen;     /* … and those that were named or reported */
+	const struct site *first;
+	struct sbuf names;
+	u32 name_cnt, cnt, more;
+};
+
+static bool is_first_of_name(struct refused *r, const struct site *s)
+{
+	if (smap_get(&r->seen, s->name))
+		return false;
+	smap_put(&r->seen, s->name, r);
+	return true;
+}
+
+static void leave_site_out(struct refused *r, const struct site *s)
+{
+	r->first = r->first ? r->first : s;
+	if (is_first_of_name(r, s) && r->name_cnt++ < NAMED_MAX)
+		sbuf_printf(&r->names, "%s%s", r->names.len ? ", " : "", s->func);
+	r->more += s->is_more || smap_get(&r->attached, s->name);
+	r->cnt++;
+}
+
+static void warn_left_out(struct attach_ctx *ctx, const struct refused *r)
+{
+	if (r->cnt && ctx->image->config.missing_probes != MISSING_IGNORE)
+		diag_warn(ctx->diag, r->first->span, W_MISSING_PROBE,
+			  "the kernel cannot probe %u function%s, which %s left out: %s%s", r->cnt, r->cnt == 1 ? "" : "s",
+			  r->cnt == 1 ? "is" : "are", r->names.s, r->name_cnt > NAMED_MAX ? ", …" : "");
+}
+
+u32 probe_report_refused(struct attach_ctx *ctx, const struct image_prog *u, const int *errs,
+			 void (*report)(struct attach_ctx *ctx, const struct site *s, int err))
+{
+	struct refused r = {};
+	u32 done = 0;
+
+	for (u32 i = 0; i < u->site_cnt; i++)
+		done += !errs[i];
+	if (done == u->site_cnt)
+		return done;
+	for (u32 i = 0; i < u->site_cnt; i++)
+		if (!errs[i])
+			smap_put(&r.attached, unit_site(ctx, u, i)->name, &r);
+	for (u32 i = 0; i < u->site_cnt; i++) {
+		const struct site *s = unit_site(ctx, u, i);
+
+		if (!errs[i] || errs[i] == -EINTR)
+			continue;
+		if (probe_is_about_one(errs[i]) && (s->is_wild || smap_get(&r.attached, s->name)))
+			leave_site_out(&r, s);
+		else if (is_first_of_name(&r, s))
+			report(ctx, s, errs[i]);
+	}
+	warn_left_out(ctx, &r);
+	ctx->left_out.sites += r.cnt;
+	ctx->left_out.more += r.more;
+	sbuf_release(&r.names);
+	smap_release(&r.attached);
+	smap_release(&r.seen);
+	return done;
 }
 
 /* ---- code ---- */

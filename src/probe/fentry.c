@@ -422,8 +422,10 @@ static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_f
 		vec_push(&ctx->fds, fd);
 		return 1;
 	}
-	if (s->is_wild && fd != -EPERM && fd != -EMFILE)
-		return 1;     /* not one of those that can be traced */
+	if (s->is_wild && fd != -EPERM && fd != -EMFILE) { /* not one of those that can be traced */
+		ctx->left_out.sites++;
+		return 0;
+	}
 	if (fd == -ENOTSUPP_) /* for which there is no text */
 		probe_attach_failed(ctx, s, 0, "the kernel cannot trace this function", hint_for(fd));
 	else

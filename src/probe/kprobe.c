@@ -26,6 +26,7 @@
 #include "kern/sys.h"
 #include "probe/events.h"
 #include "probe/typed.h"
+#include "run/loop.h"
 
 /* site.variant: one of these, and from EVENT_GROUP_SHIFT on, with KP_EVENTS, the number of the event */
 enum {
@@ -129,7 +130,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* name: "func" or "module:func"; listed_cnt: functions of that name that ftrace lists, 0: not looked up */
-static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off, u32 listed_cnt)
+static void add(struct site_sink *sink, const struct provider *p, const char *name, u64 off, u32 listed_cnt, bool is_wild)
 {
 	const char *colon = strchr(name, ':');
 	struct site *s;
@@ -145,6 +146,7 @@ static void add(struct site_sink *sink, const struct provider *p, const char *na
 	s->func = colon ? colon + 1 : name;
 	s->off = off;
 	s->num = listed_cnt;
+	s->is_wild = is_wild;
 	if (off || (colon && !listed_cnt))
 		s->variant = SITE_SINGLE;
 	else
@@ -160,7 +162,7 @@ static int expand_wildcard(struct search *s, const struct provider *p)
 	for (u32 i = 0, same; i < s->names.cnt; i += same) {
 		for (same = 1; i + same < s->names.cnt && str_eq(s->names.at[i], s->names.at[i + same]);)
 			same++;
-		add(s->sink, p, s->names.at[i], 0, same);
+		add(s->sink, p, s->names.at[i], 0, same, true);
 	}
 	return s->names.cnt ? 0 : err;
 }
@@ -251,7 +253,7 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 		m->each_symbol(look_at, &l);
 	if (l.found || !l.any_text) { /* without a list of symbols the kernel reports it when the probe is attached */
 		if (offset_is_inside(m, d, ap, func, l.addr, off))
-			add(sink, p, name, off, 0);
+			add(sink, p, name, off, 0, false);
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
 	} else {
@@ -269,7 +271,7 @@ static void expand_listed(struct search *s, const struct provider *p, u64 off)
 {
 	s->sink->target->machine->each_function(add_function, s);
 	if (s->names.cnt)
-		add(s->sink, p, s->names.at[0], off, s->names.cnt);
+		add(s->sink, p, s->names.at[0], off, s->names.cnt, false);
 	else
 		s->sink->cannot_tell = true;
 }
@@ -407,14 +409,67 @@ static const char *name_of(struct arena *a, const struct site *s)
 	return s->target ? arena_printf(a, "%s:%s", s->target, s->func) : s->func;
 }
 
-/* Sets the site's address, and adds a site for each other function of the name. Where ftrace lists fewer functions of the name
- * than there are, it is unknown which: then the first is taken. */
+/* ftrace patches a function at its start, or behind the landing pads and padding that may be there. */
+static bool is_listed(const struct places *listed, u64 addr)
+{
+	enum { START_MAX = 32 };
+
+	vec_for(at, &listed->addrs)
+		if (*at - addr < START_MAX)
+			return true;
+	return false;
+}
+
+static void keep_listed(struct places *p, const struct places *listed)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < p->addrs.cnt; i++)
+		if (is_listed(listed, p->addrs.at[i]))
+			p->addrs.at[kept++] = p->addrs.at[i];
+	if (kept)
+		p->addrs.cnt = kept;
+}
+
+static bool take_listed(void *arg, const char *name, u64 at)
+{
+	struct functions *f = arg;
+	struct places *p = smap_get(&f->named, name);
+
+	if (p)
+		avec_push(f->arena, &p->addrs, at);
+	return true;
+}
+
+/* ftrace lists fewer functions of some names than there are: finds out which, and drops the others, which a wildcard does not
+ * match. Where the kernel does not tell (before 6.5), all stay, and attaching leaves out what the kernel refuses. */
+static void find_listed(struct compile *c, const struct unit *u, struct places **places, u32 cnt)
+{
+	const struct machine *m = c->target->machine;
+	const struct site *sites = &c->sites.at[u->site_first];
+	struct functions f = { .arena = c->arena };
+
+	for (u32 i = 0; i < cnt; i++)
+		if (sites[i].is_wild && sites[i].num < places[i]->addrs.cnt && !smap_get(&f.named, sites[i].func))
+			smap_put(&f.named, sites[i].func, arena_new(c->arena, struct places));
+	if (f.named.entries.cnt && m->each_function_at)
+		m->each_function_at(take_listed, &f);
+	for (u32 i = 0; i < cnt; i++) {
+		const struct places *listed = smap_get(&f.named, sites[i].func);
+
+		if (listed)
+			keep_listed(places[i], listed);
+	}
+	smap_release(&f.named);
+}
+
+/* Sets the site's address, and adds a site for each other function of the name. */
 static void take_places(struct compile *c, struct unit *u, u32 i, const struct places *p)
 {
 	struct site *s = &c->sites.at[u->site_first + i];
 
 	s->addr = p->addrs.at[0];
-	if (p->addrs.cnt == 1 || (s->num && s->num != p->addrs.cnt))
+	if (p->addrs.cnt == 1)
 		return;
 	s->variant = SITE_SHARED;
 	for (u32 k = 1; k < p->addrs.cnt; k++) {
@@ -449,6 +504,8 @@ static bool find_addresses(struct compile *c, struct unit *u)
 	c->target->machine->each_symbol(take_address, &f);
 	for (u32 i = 0; i < cnt; i++)
 		ok = ok && places[i]->addrs.cnt;
+	if (ok)
+		find_listed(c, u, places, cnt);
 	for (u32 i = 0; ok && i < cnt; i++)
 		take_places(c, u, i, places[i]);
 	smap_release(&f.named);
@@ -627,43 +684,71 @@ static struct places find_namesakes(struct arena *a, const struct site *s)
 	return p;
 }
 
+/* What attaching to the functions of one name returned. */
+struct namesakes {
+	u32 done, refused;
+	int err; /* the first one */
+};
+
+static void count_namesake(struct namesakes *n, int err)
+{
+	if (!err)
+		n->done++;
+	else if (!n->refused++)
+		n->err = err;
+}
+
+/* Some of them are enough. The others are left out, which is reported. */
+static int end_namesakes(struct attach_ctx *ctx, const struct site *s, const struct namesakes *n)
+{
+	if (!n->done)
+		return n->err ? n->err : -EADDRNOTAVAIL;
+	if (!n->refused)
+		return 0;
+	if (!probe_is_about_one(n->err))
+		return n->err;
+	ctx->left_out.places += n->refused;
+	if (ctx->image->config.missing_probes != MISSING_IGNORE)
+		diag_warn(ctx->diag, s->span, W_MISSING_PROBE,
+			  "the kernel cannot probe %u of the %u functions that are called %s", n->refused, n->refused + n->done,
+			  s->func);
+	return 0;
+}
+
 static int attach_perf(struct attach_ctx *ctx, const struct image_prog *u, u32 i, int prog_fd)
 {
 	const struct site *s = unit_site(ctx, u, i);
 	bool by_addr = !s->func || kind_of(s) == SITE_SHARED;
 	int err = attach_perf_at(ctx, u, i, by_addr ? s->addr : 0, prog_fd);
 	u32 before = ctx->fds.cnt;
+	struct namesakes n = {};
 	struct places p;
 
 	if (err != -EADDRNOTAVAIL || by_addr)
 		return err;
 	p = find_namesakes(ctx->diag->arena, s);
-	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
-		err = attach_perf_at(ctx, u, i, p.addrs.at[k], prog_fd);
+	vec_for(addr, &p.addrs)
+		count_namesake(&n, attach_perf_at(ctx, u, i, *addr, prog_fd));
+	err = end_namesakes(ctx, s, &n);
 	if (err)
 		probe_undo(ctx, before);
 	return err;
 }
 
 /* Reports a site that was not attached. */
-static bool is_attached(struct attach_ctx *ctx, const struct image_prog *u, u32 i, int err)
+static void report_site(struct attach_ctx *ctx, const struct site *s, int err)
 {
-	const struct site *s = unit_site(ctx, u, i);
-
 	switch (-err) {
-	case 0:
-		return true;
 	case ENODEV:
 		probe_attach_failed(ctx, s, 0, NO_KPROBES, NULL);
-		return false;
+		return;
 	case EILSEQ: /* whose text is about characters */
 		probe_attach_failed(
 			ctx, s, 0, "the offset is not at the start of an instruction",
 			"offsets count bytes, and instructions have different lengths: disassemble the function to see where they start");
-		return false;
+		return;
 	default:
 		probe_attach_failed(ctx, s, err, "cannot attach to the function", hint_for(err));
-		return false;
 	}
 }
 
@@ -689,9 +774,10 @@ static int add_address(const struct image_prog *u, const char *event, u64 addr)
 }
 
 /* Makes the function one more place of the event, or all functions of its name. */
-static int add_to_event(const struct attach_ctx *ctx, const struct image_prog *u, u32 i, const char *event)
+static int add_to_event(struct attach_ctx *ctx, const struct image_prog *u, u32 i, const char *event)
 {
 	const struct site *s = unit_site(ctx, u, i);
+	struct namesakes n = {};
 	struct places p;
 	char *name;
 	int err;
@@ -704,65 +790,83 @@ static int add_to_event(const struct attach_ctx *ctx, const struct image_prog *u
 	if (err != -EADDRNOTAVAIL)
 		return err;
 	p = find_namesakes(ctx->diag->arena, s);
-	for (u32 k = 0; k < p.addrs.cnt && (!k || !err); k++)
-		err = add_address(u, event, p.addrs.at[k]);
-	return err;
+	vec_for(addr, &p.addrs)
+		count_namesake(&n, add_address(u, event, *addr));
+	return end_namesakes(ctx, s, &n);
 }
 
-/* An event of the sites that order[] lists. What cannot be part of it is reported. */
-static u32 attach_event(struct attach_ctx *ctx, const struct image_prog *u, const u32 *order, u32 cnt, int prog_fd)
+/* An event of the sites that order[] lists. errs[] gets what cannot be part of it. */
+static void attach_event(struct attach_ctx *ctx, const struct image_prog *u, const u32 *order, u32 cnt, int prog_fd, int *errs)
 {
 	char *name = event_name(u->site_first + order[0], cnt);
-	u32 *placed = xzalloc(cnt * sizeof(*placed)), placed_cnt = 0, done = 0;
+	u32 placed = 0;
 
-	for (u32 k = 0; k < cnt; k++) {
-		if (is_attached(ctx, u, order[k], add_to_event(ctx, u, order[k], name)))
-			placed[placed_cnt++] = order[k];
+	for (u32 k = 0; k < cnt && !signals_caught(); k++) {
+		errs[order[k]] = add_to_event(ctx, u, order[k], name);
+		placed += !errs[order[k]];
 		progress_add(1);
 	}
-	if (!placed_cnt)
+	if (!placed) {
 		free(name);
-	else if (!event_open(ctx, u, name, -1, 0, prog_fd, event_group(unit_site(ctx, u, order[0]))))
-		done = placed_cnt;
-	else /* one of them may be the cause: attached separately, each gets its own result */
-		for (u32 k = 0; k < placed_cnt; k++)
-			done += is_attached(ctx, u, placed[k], attach_perf(ctx, u, placed[k], prog_fd));
-	free(placed);
-	return done;
+		return;
+	}
+	if (signals_caught()) {
+		event_remove(name);
+		free(name);
+		return;
+	}
+	if (!event_open(ctx, u, name, -1, 0, prog_fd, event_group(unit_site(ctx, u, order[0]))))
+		return;
+	/* One of them may be the cause: attached separately, each gets its own result. */
+	for (u32 k = 0; k < cnt && !signals_caught(); k++)
+		if (!errs[order[k]])
+			errs[order[k]] = attach_perf(ctx, u, order[k], prog_fd);
 }
 
-static u32 attach_events(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
+/* One event serves all if the script does not ask for the function. But a signal has to wait until the kernel has enabled all
+ * places of an event, which takes milliseconds for each. */
+enum { PLACES_MAX = 512 };
+
+static void attach_events(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd, int *errs)
 {
-	u32 *order = xzalloc(u->site_cnt * sizeof(*order)), seen = 0, done = 0;
+	u32 *order = xzalloc(u->site_cnt * sizeof(*order)), seen = 0;
 
 	events_remove_stale();
-	for (u32 group = 0; seen < u->site_cnt; group++) {
+	for (u32 group = 0; seen < u->site_cnt && !signals_caught(); group++) {
 		u32 cnt = 0;
 
-		for (u32 i = 0; i < u->site_cnt; i++) /* one event serves all if the script does not ask for the function */
-			if (!u->uses_site || event_group(unit_site(ctx, u, i)) == group)
+		for (u32 i = 0; i < u->site_cnt; i++)
+			if ((u->uses_site ? event_group(unit_site(ctx, u, i)) : i / PLACES_MAX) == group)
 				order[cnt++] = i;
 		seen += cnt;
-		done += attach_event(ctx, u, order, cnt, prog_fd);
+		attach_event(ctx, u, order, cnt, prog_fd, errs);
 	}
 	free(order);
-	return done;
 }
 
 static int attach(struct attach_ctx *ctx, const struct image_prog *u, int prog_fd)
 {
-	struct multi m = { ctx, u, prog_fd, link_multi, "cannot attach to the function", hint_for };
-	u32 done = 0;
+	int *errs = xzalloc(u->site_cnt * sizeof(*errs));
+	struct multi m = { ctx, u, prog_fd, link_multi, .errs = errs };
+	u32 done;
 
+	for (u32 i = 0; i < u->site_cnt; i++)
+		errs[i] = -EINTR; /* until it was tried */
 	switch (u->variant) {
 	case KP_MULTI:
 	case KP_SESSION:
-		return probe_attach_multi(&m, 0, u->site_cnt);
+		probe_attach_multi(&m, 0, u->site_cnt);
+		break;
 	case KP_EVENTS:
-		return attach_events(ctx, u, prog_fd);
+		attach_events(ctx, u, prog_fd, errs);
+		break;
+	case KP_PERF:
+		for (u32 i = 0; i < u->site_cnt && !signals_caught(); i++)
+			errs[i] = attach_perf(ctx, u, i, prog_fd);
+		break;
 	}
-	for (u32 i = 0; i < u->site_cnt; i++)
-		done += is_attached(ctx, u, i, attach_perf(ctx, u, i, prog_fd));
+	done = probe_report_refused(ctx, u, errs, report_site);
+	free(errs);
 	return done;
 }
 

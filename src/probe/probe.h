@@ -56,6 +56,7 @@ struct multi {
 	const char *what;             /* for messages: "cannot attach to the function" */
 	const char *(*hint)(int err); /* may be NULL */
 	const u32 *order;             /* lo and hi index this list of sites; NULL: the unit's own order */
+	int *errs;                    /* NULL, or: for probe_report_refused() */
 };
 u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 
@@ -64,6 +65,13 @@ u32 probe_attach_multi(const struct multi *m, u32 lo, u32 hi);
 void probe_pair(struct compile *c, struct unit *u, const struct provider *entry, const struct provider *ret, u32 session,
 		u32 feature);
 
+/* Reports what the kernel refused of a unit. errs[i] is 0 or what attaching site i returned; -EINTR: a signal came first. What a
+ * wildcard matched is left out, and so are some of the functions that share a name: one warning has their number. Other sites are
+ * reported one by one by report(). Returns the number of sites attached. */
+u32 probe_report_refused(struct attach_ctx *ctx, const struct image_prog *u, const int *errs,
+			 void (*report)(struct attach_ctx *ctx, const struct site *s, int err));
+/* The kernel may have refused one place because of what is there. */
+bool probe_is_about_one(int err);
 /* Reports that a site could not be attached, as missing_probes wants it. what: what was tried ("cannot open the perf event");
  * err: -errno, or 0 when `what` says it all; hint: advice or NULL. */
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint);

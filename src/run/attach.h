@@ -26,6 +26,13 @@ struct attach_ctx {
 			  */
 	bool verbose;
 	u32 *done; /* NULL, or: counts up to probe_waits() while everything is detached */
+	/* What the program that was attached last does without. A wildcard does without what the kernel refuses, and a name that
+	 * several functions have does without some of these. */
+	struct {
+		u32 sites;
+		u32 more;   /* of these: do not make it a probe less, as with is_more */
+		u32 places; /* that are no sites of their own */
+	} left_out;
 };
 
 /* Attaches a program to all its sites. Returns the number of sites attached or -errno; what fails is reported in ctx->diag with

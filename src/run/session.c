@@ -273,14 +273,18 @@ static bool attach_one(struct run *r, u32 i, bool is_reverse, u32 *cnt)
 		return true;
 	}
 	before = r->attach.fds.cnt;
+	memset(&r->attach.left_out, 0, sizeof(r->attach.left_out));
 	n = probe_attach(&r->attach, p, fd);
 	vec_push(&r->attached, (struct attached){ i, r->attach.fds.cnt - before });
 	if (n < 0 && r->diag_seen == r->s.diag->msgs.cnt)
 		fail(r, "cannot attach %s: %s", p->name, strerror(-n));
 	print_new_messages(r);
-	if (n < 0 || ((u32)n < p->site_cnt && r->s.image->config.missing_probes == MISSING_ERROR))
+	if (n < 0 || ((u32)n < p->site_cnt && signals_caught()))
 		return false;
-	leave_out(r, i, p->site_cnt - MIN((u32)n, p->site_cnt));
+	if ((u32)n + r->attach.left_out.sites < p->site_cnt && r->s.image->config.missing_probes == MISSING_ERROR)
+		return false;
+	leave_out(r, i, p->site_cnt - MIN((u32)n, p->site_cnt) + r->attach.left_out.places);
+	n += (int)r->attach.left_out.more;
 	for (u32 k = 0; k < p->site_cnt && n > 0; k++)
 		n -= r->s.image->sites.at[p->site_first + k].is_more;
 	*cnt += p->session ? 2 * (u32)n : (u32)n;

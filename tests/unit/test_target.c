@@ -42,10 +42,13 @@ static const struct {
 	const char *name, *module;
 	u64 addr;
 	char type;
+	bool is_hidden; /* a function that cannot be traced */
 } symbols[] = {
-	{ "nova_read", NULL, 0xffffffff90000000, 'T' },  { "nova_write", NULL, 0xffffffff90000040, 't' },
-	{ "nova_many", NULL, 0xffffffff90000100, 'T' },  { "__traceiter_comet", NULL, 0xffffffff90000200, 'T' },
-	{ "nova_state", NULL, 0xffffffff91000000, 'D' }, { "dust_read", "dust", 0xffffffffd0000000, 't' },
+	{ "nova_read", NULL, 0xffffffff90000000, 'T' },       { "nova_write", NULL, 0xffffffff90000040, 't' },
+	{ "nova_many", NULL, 0xffffffff90000100, 'T' },       { "__traceiter_comet", NULL, 0xffffffff90000200, 'T' },
+	{ "nova_state", NULL, 0xffffffff91000000, 'D' },      { "dust_read", "dust", 0xffffffffd0000000, 't' },
+	{ "twin_next", NULL, 0xffffffff90000300, 't', true }, { "twin_next", NULL, 0xffffffff90000340, 't' },
+	{ "twin_stop", NULL, 0xffffffff90000380, 't' },       { "twin_stop", NULL, 0xffffffff900003c0, 't' },
 };
 
 static u64 kaddr(const char *name)
@@ -67,7 +70,16 @@ static int each_symbol(ksym_fn fn, void *arg)
 static int each_function(bool (*fn)(void *arg, const char *name, const char *module), void *arg)
 {
 	for (u32 i = 0; i < ARRAY_CNT(symbols); i++)
-		if (ksym_is_text(symbols[i].type) && !fn(arg, symbols[i].name, symbols[i].module))
+		if (ksym_is_text(symbols[i].type) && !symbols[i].is_hidden && !fn(arg, symbols[i].name, symbols[i].module))
+			break;
+	return 0;
+}
+
+/* Behind the landing pad of each function. */
+static int each_function_at(bool (*fn)(void *arg, const char *name, u64 at), void *arg)
+{
+	for (u32 i = 0; i < ARRAY_CNT(symbols); i++)
+		if (ksym_is_text(symbols[i].type) && !symbols[i].is_hidden && !fn(arg, symbols[i].name, symbols[i].addr + 4))
 			break;
 	return 0;
 }
@@ -154,6 +166,7 @@ static const struct machine nova = {
 	.kaddr = kaddr,
 	.each_symbol = each_symbol,
 	.each_function = each_function,
+	.each_function_at = each_function_at,
 	.each_event = each_event,
 	.event_format = event_format,
 	.next_prog = next_prog,
@@ -370,6 +383,12 @@ static void test_functions(void)
 	CHECK(t.image && t.image->progs.cnt == 1 && t.image->sites.cnt == 4 &&
 	      t.image->progs.at[0].attr.attach_type == BPF_TRACE_KPROBE_MULTI);
 	CHECK(t.image && t.image->sites.at[0].addr == 0xffffffffd0000000);
+	trial_release(&t);
+
+	/* Of functions that share a name, those that can be traced. */
+	trial_run(&t, "k:twin_* { @ = count(); }");
+	CHECK(t.image && t.image->sites.cnt == 3 && t.image->sites.at[0].addr == 0xffffffff90000340 &&
+	      t.image->sites.at[1].addr == 0xffffffff90000380 && t.image->sites.at[2].addr == 0xffffffff900003c0);
 	trial_release(&t);
 }
 
