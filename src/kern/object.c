@@ -11,6 +11,7 @@
 #include "image/disasm.h"
 #include "image/btfgen.h"
 #include "kern/join.h"
+#include "kern/kallsyms.h"
 #include "kern/machine.h"
 #include "kern/progstats.h"
 #include "kern/rcu.h"
@@ -252,6 +253,77 @@ static void report_prog(struct loader *l, const struct image_prog *p, int err, c
 		diag_hint(l->diag, "-v shows the verifier's log");
 }
 
+struct renamed {
+	const char *func;
+	char *found; /* malloc'ed */
+};
+
+static bool look_for_renamed(void *arg, const struct ksym *sym, char type)
+{
+	struct renamed *r = arg;
+	size_t len = strlen(r->func);
+
+	if (!ksym_is_text(type) || strncmp(sym->name, r->func, len) || sym->name[len] != '.')
+		return true;
+	r->found = xstrdup(sym->name);
+	return false;
+}
+
+static void hint_kprobe(struct loader *l, const struct image_prog *p, const char *func)
+{
+	if (p->attr.attach_type == BPF_TRACE_FENTRY || p->attr.attach_type == BPF_TRACE_FEXIT)
+		diag_hint(l->diag, "probe it by %s:%s", p->attr.attach_type == BPF_TRACE_FEXIT ? "kretprobe" : "kprobe", func);
+}
+
+/* Says why the kernel attaches no program there: not the program is refused, but its place. Returns the function by which a
+ * kprobe may be possible, malloc'ed, or NULL. */
+static char *explain_place(struct loader *l, const struct site *s, struct vlog v, const char **why)
+{
+	struct renamed r = { s->func };
+
+	if (!v.has_no_address || !s->func) {
+		*why = v.text ? arena_printf(l->diag->arena, "the kernel refuses programs there: %.*s", (int)v.len, v.text) :
+				"the kernel refuses programs there";
+		return s->func ? xstrdup(s->func) : NULL;
+	}
+	*why = "the kernel has types for the function, but no address: the compiler has inlined or renamed it";
+	kallsyms_each(look_for_renamed, &r);
+	return r.found;
+}
+
+/* As missing_probes wants it. False: that ends the run. */
+static bool report_place(struct loader *l, const struct image_prog *p, struct vlog v)
+{
+	const struct site *s = &l->img->sites.at[p->site_first];
+	enum missing_probes missing = l->img->config.missing_probes;
+	const char *why;
+	char *other;
+
+	if (s->is_wild || missing == MISSING_IGNORE)
+		return true;
+	other = explain_place(l, s, v, &why);
+	if (missing == MISSING_WARN)
+		diag_warn(l->diag, s->span, W_MISSING_PROBE, "Unable to attach probe: %s. %s. Skipping.", s->name, why);
+	else
+		diag_error(l->diag, s->span, E_LOAD, "Unable to attach probe: %s. %s.", s->name, why);
+	if (other)
+		hint_kprobe(l, p, other);
+	if (missing == MISSING_ERROR)
+		diag_hint(l->diag, "If this is expected, set the 'missing_probes' config variable to 'warn'.");
+	free(other);
+	return missing == MISSING_WARN;
+}
+
+/* Whether the kernel has refused not the program but where it is to go. Of what a wildcard matched, nothing else is likely. */
+static bool is_about_place(const struct loader *l, const struct image_prog *p, int err, struct vlog v)
+{
+	if (p->site_cnt != 1 || !p->attr.attach_btf_id || v.insn >= 0)
+		return false;
+	if (err != -EINVAL && err != -ENOENT && err != -EBUSY && err != -EOPNOTSUPP && err != -ENOTSUPP_)
+		return false;
+	return !v.text || v.is_about_place || l->img->sites.at[p->site_first].is_wild;
+}
+
 /* Loads again with a log. Returns what loading returned; *log is malloc'ed. */
 static int load_with_log(struct loader *l, struct bpf_prog_load_attr *a, char **log)
 {
@@ -311,7 +383,7 @@ static bool load_prog(struct loader *l, u32 prog)
 		.insn_cnt = p->insn_cnt,
 		.license = (u64)(uintptr_t)(l->img->config.license ? l->img->config.license : "GPL"),
 	};
-	bool is_refused = false;
+	bool goes_on = true;
 	char *log = NULL;
 	int fd, of_fd = owner_fd(l, p);
 
@@ -335,17 +407,19 @@ static bool load_prog(struct loader *l, u32 prog)
 			free(log);
 			fd = load_with_log(l, &a, &log);
 		}
-		/* Not the program, but where it is to go: of what a wildcard matched, that is left out. */
-		is_refused = fd < 0 && p->site_cnt == 1 && l->img->sites.at[p->site_first].is_wild && p->attr.attach_btf_id &&
-			vlog_explain(log).insn < 0;
-		if (fd < 0 && !is_refused)
-			report_prog(l, p, fd == -ENOSPC ? err : fd, log);
+		err = fd == -ENOSPC ? err : fd;
+		if (fd < 0 && is_about_place(l, p, err, vlog_explain(log)))
+			goes_on = report_place(l, p, vlog_explain(log));
+		else if (fd < 0) {
+			report_prog(l, p, err, log);
+			goes_on = false;
+		}
 		free(log);
 	}
 	if (of_fd)
 		close(of_fd);
 	l->o->progs[prog] = fd;
-	return fd >= 0 || is_refused;
+	return goes_on;
 }
 
 /* ---- struct object_ops ---- */

@@ -44,6 +44,22 @@ static s64 insn_in_text(const char *p, u32 len)
 	return at && at + 5 < p + len && isdigit((u8)at[5]) ? (s64)strtoul(at + 5, NULL, 10) : -1;
 }
 
+#define NO_ADDRESS "cannot be found"
+
+/* What the kernel says of a function that no program can be attached to, before it looks at the program: "The address of function
+ * %s cannot be found", "The function %s has %d arguments. Too many.", "Attaching tracing programs to function '%s' is rejected."
+ */
+static bool is_about_place(const char *p, u32 len)
+{
+	static const char *const texts[] = { NO_ADDRESS,      "The function ", "Attaching ",         "is not a function",
+					     "doesn't exist", "JITed",         "recursively attach", "is not sleepable" };
+
+	for (u32 i = 0; i < ARRAY_CNT(texts); i++)
+		if (memmem(p, len, texts[i], strlen(texts[i])))
+			return true;
+	return false;
+}
+
 struct vlog vlog_explain(const char *log)
 {
 	struct vlog v = { .insn = -1 };
@@ -70,5 +86,7 @@ struct vlog vlog_explain(const char *log)
 	}
 	if (v.text && v.insn < 0)
 		v.insn = insn_in_text(v.text, v.len);
+	v.has_no_address = v.text && memmem(v.text, v.len, NO_ADDRESS, strlen(NO_ADDRESS));
+	v.is_about_place = v.text && v.insn < 0 && is_about_place(v.text, v.len);
 	return v;
 }

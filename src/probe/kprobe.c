@@ -238,6 +238,17 @@ static bool offset_is_inside(const struct machine *m, struct diag *d, const stru
 	return false;
 }
 
+/* A function that the compiler has changed has a suffix: "func.isra.0". NULL: there is none. */
+static const char *renamed(const char *func, const struct lookup *l)
+{
+	size_t len = strlen(func);
+
+	vec_for(name, &l->names)
+		if (str_starts(*name, func) && (*name)[len] == '.')
+			return *name;
+	return NULL;
+}
+
 static void expand_one(struct site_sink *sink, const struct provider *p, const char *module, const char *func, u64 off,
 		       const struct attach_point *ap, struct diag *d)
 {
@@ -257,7 +268,9 @@ static void expand_one(struct site_sink *sink, const struct provider *p, const c
 	} else if (module && !l.module_seen) {
 		sink->why = arena_printf(sink->arena, "Module %s is not loaded", module);
 	} else {
-		near = nearest_name(func, l.names.at, l.names.cnt);
+		near = renamed(func, &l);
+		if (!near)
+			near = nearest_name(func, l.names.at, l.names.cnt);
 		if (near)
 			sink->hint = arena_printf(sink->arena, "did you mean %s:%s%s%s?", p->name, module ? module : "",
 						  module ? ":" : "", near);

@@ -665,6 +665,8 @@ static void check_log(const char *log, s64 insn, const char *text)
 
 static void test_vlog(void)
 {
+	struct vlog v;
+
 	check_log("0: R1=ctx() R10=fp0\n; @x = 1; @ a.bt:1\n0: (bf) r6 = r1  ; R1=ctx()\n6: (85) call bpf_x#179\n"
 		  "R1 type=ctx expected=fp\nprocessed 7 insns (limit 1000000) max_states_per_insn 0\n",
 		  6, "R1 type=ctx expected=fp");
@@ -675,6 +677,12 @@ static void test_vlog(void)
 	check_log("unreachable insn 7\nprocessed 0 insns\n", 7, "unreachable insn 7");
 	check_log("", -1, "");
 	check_log("BPF program is too large. Processed 1000001 insn\n", -1, "BPF program is too large. Processed 1000001 insn");
+	v = vlog_explain("The address of function finish_task_switch cannot be found\nprocessed 0 insns\n");
+	CHECK(v.is_about_place && v.has_no_address);
+	v = vlog_explain("The function sum has 13 arguments. Too many.\nprocessed 0 insns\n");
+	CHECK(v.is_about_place && !v.has_no_address);
+	v = vlog_explain("0: (bf) r6 = r1\n1: (79) r0 = *(u64 *)(r6 +0)\nThe function cannot be found\n");
+	CHECK(!v.is_about_place);
 }
 
 /* ---- the machine ---- */

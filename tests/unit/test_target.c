@@ -44,11 +44,17 @@ static const struct {
 	char type;
 	bool is_hidden; /* a function that cannot be traced */
 } symbols[] = {
-	{ "nova_read", NULL, 0xffffffff90000000, 'T' },       { "nova_write", NULL, 0xffffffff90000040, 't' },
-	{ "nova_many", NULL, 0xffffffff90000100, 'T' },       { "__traceiter_comet", NULL, 0xffffffff90000200, 'T' },
-	{ "nova_state", NULL, 0xffffffff91000000, 'D' },      { "dust_read", "dust", 0xffffffffd0000000, 't' },
-	{ "twin_next", NULL, 0xffffffff90000300, 't', true }, { "twin_next", NULL, 0xffffffff90000340, 't' },
-	{ "twin_stop", NULL, 0xffffffff90000380, 't' },       { "twin_stop", NULL, 0xffffffff900003c0, 't' },
+	{ "nova_read", NULL, 0xffffffff90000000, 'T' },
+	{ "nova_write", NULL, 0xffffffff90000040, 't' },
+	{ "nova_many", NULL, 0xffffffff90000100, 'T' },
+	{ "__traceiter_comet", NULL, 0xffffffff90000200, 'T' },
+	{ "nova_state", NULL, 0xffffffff91000000, 'D' },
+	{ "dust_read", "dust", 0xffffffffd0000000, 't' },
+	{ "nova_skip.isra.0", NULL, 0xffffffff90000280, 't', true },
+	{ "twin_next", NULL, 0xffffffff90000300, 't', true },
+	{ "twin_next", NULL, 0xffffffff90000340, 't' },
+	{ "twin_stop", NULL, 0xffffffff90000380, 't' },
+	{ "twin_stop", NULL, 0xffffffff900003c0, 't' },
 };
 
 static u64 kaddr(const char *name)
@@ -375,6 +381,7 @@ static void test_functions(void)
 	ACCEPT("k:nova_read { @ = ((struct nova_file *)arg0)->pos; }", "kprobe:nova_read");
 	REFUSE("k:nova_read+64 {}", "Offset outside the function bounds ('nova_read' size is 64)", NULL);
 	REFUSE("k:nova_reed {}", "No matches for kprobe nova_reed.", "did you mean kprobe:nova_read?");
+	REFUSE("k:nova_skip {}", "No matches for kprobe nova_skip.", "did you mean kprobe:nova_skip.isra.0?");
 	REFUSE("k:ice:* {}", "Module ice is not loaded", NULL);
 	REFUSE("k:vfs_read {}", "No matches for kprobe vfs_read.", NULL);
 
