@@ -7,7 +7,7 @@
 
 void diag_init(struct diag *d, struct arena *arena)
 {
-	*d = (struct diag){ .arena = arena };
+	*d = (struct diag){ .arena = arena, .known = { .arena = arena } };
 }
 
 u32 diag_add_source(struct diag *d, const char *name, const char *text, u32 len)
@@ -30,6 +30,11 @@ static bool is_repetition(const struct diag_msg *a, const struct diag_msg *b)
 	return a->span.begin == b->span.begin && a->span.src == b->span.src;
 }
 
+static u32 msg_hash(const struct diag_msg *m)
+{
+	return str_hash(m->text) ^ u64_hash((u64)m->span.src << 32 | m->span.begin);
+}
+
 static void add(struct diag *d, enum diag_level level, const struct span *at, enum diag_tag tag, const char *fmt, va_list ap)
 {
 	struct diag_msg m = { .level = level, .tag = tag };
@@ -44,10 +49,11 @@ static void add(struct diag *d, enum diag_level level, const struct span *at, en
 	sbuf_vprintf(&b, fmt, ap);
 	m.text = arena_strdup(d->arena, sbuf_str(&b));
 	sbuf_release(&b);
-	vec_for(old, &d->msgs)
-		if (is_repetition(old, &m))
+	htab_for(old, &d->known, msg_hash(&m))
+		if (is_repetition(&d->msgs.at[*old - 1], &m))
 			return;
 	avec_push(d->arena, &d->msgs, m);
+	htab_add(&d->known, msg_hash(&m), d->msgs.cnt);
 	if (level == DIAG_ERROR)
 		d->error_cnt++;
 }

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "base/arena.h"
+#include "base/htab.h"
 #include "base/sbuf.h"
 #include "base/vec.h"
 
@@ -57,6 +57,7 @@ struct diag {
 	struct arena *arena;
 	vec(struct source) sources;
 	vec(struct diag_msg) msgs;
+	struct htab known;      /* 1 + index into msgs */
 	vec(struct span) calls; /* of macros */
 	u32 error_cnt;
 	bool muted; /* drops everything: for passes that run again until types are stable */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "c/parse.h"
+#include "base/htab.h"
 #include "c/pp_int.h"
 
 #define MAX_NEST 100
 #define MAX_DIMS 8
 #define MAX_SIZE (1ull << 40)
 #define MAX_HOST_SIZE (1ull << 28)
+#define MAX_NAMES 65535            /* of an enum or a struct, as BTF has it */
 #define MAX_BITS_SIZE (1ull << 21) /* of a struct with bit-fields, as BTF has it */
 
 static const struct {
@@ -771,10 +773,11 @@ struct raws {
 		s64 bits; /* -1: not a bit-field */
 		struct cattrs attrs;
 	}) at;
+	struct htab names; /* 1 + index */
 };
 
 /* Whether a struct can have this member. */
-static bool check_member(struct cparse *p, const struct raws *to, const struct dname *name, struct cty *t)
+static bool check_member(struct cparse *p, struct raws *to, const struct dname *name, struct cty *t)
 {
 	struct cty *content = cty_strip(t);
 
@@ -790,11 +793,15 @@ static bool check_member(struct cparse *p, const struct raws *to, const struct d
 			  content->name);
 		return false;
 	}
-	for (u32 i = 0; p->host && *name->s && i < to->at.cnt; i++)
-		if (to->at.at[i].name.s == name->s) {
+	if (!p->host || !*name->s)
+		return true;
+	htab_for(i, &to->names, u64_hash((uintptr_t)name->s)) {
+		if (to->at.at[*i - 1].name.s == name->s) {
 			pp_report(p->pp, &name->at, E_REDECLARED, "there is a member '%s' already", name->s);
 			return false;
 		}
+	}
+	htab_add(&to->names, u64_hash((uintptr_t)name->s), to->at.cnt + 1);
 	return true;
 }
 
@@ -871,6 +878,10 @@ static bool lay_out(struct cparse *p, struct cty *t, const struct raws *raws, co
 			pp_report(p->pp, &m->name.at, E_TOO_BIG, "this struct is too big");
 			return false;
 		}
+		if (l.members.cnt > MAX_NAMES) {
+			pp_report(p->pp, &m->name.at, E_TOO_BIG, "this struct has more than %d members", MAX_NAMES);
+			return false;
+		}
 	}
 	clayout_end(&l, a);
 	return true;
@@ -897,6 +908,7 @@ static bool struct_body(struct cparse *p, struct cty *t, struct cattrs *a)
 	if (ok || !p->host)
 		ok = expect(p, '}', "'}'") && attributes(p, a) && ok && lay_out(p, t, &raws, a);
 	vec_free(&raws.at);
+	htab_release(&raws.names);
 	return ok || !p->host;
 }
 
@@ -934,6 +946,10 @@ static bool enum_body(struct cparse *p, struct cty *t, struct cattrs *a)
 		sym->is_const = true;
 		sym->is_huge = is_this_huge;
 		sym->value = next;
+		if (consts.cnt == MAX_NAMES) {
+			pp_report(p->pp, &p->prev, E_TOO_BIG, "this enum has more than %d constants", MAX_NAMES);
+			return false;
+		}
 		avec_push(p->arena, &consts, (struct cenumerator){ sym->name, next });
 		min = MIN(min, is_this_huge ? 0 : next);
 		max = MAX(max, next);

@@ -219,6 +219,7 @@ static void enter_body(struct lower *l, struct around *a, vreg *args, u32 arg_cn
 	l->b.f = f;
 	l->known_first = l->known.cnt;
 	l->leaves = 0;
+	l->b.cur = NULL; /* it continues after the loop: if it were trimmed, each loop would copy all code before it */
 	ir_place(&l->b, ir_block_new(f));
 	for (u32 i = 0; i < arg_cnt; i++)
 		args[i] = ir_arg(&l->b, i);

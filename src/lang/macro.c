@@ -16,6 +16,7 @@
 
 struct expander {
 	struct compile *c;
+	struct htab by_name;            /* 1 + index into the script's macros */
 	vec(const struct macro *) open; /* those whose bodies we are in */
 	u32 call_cnt;
 	u32 node_cnt;
@@ -247,11 +248,13 @@ static u32 misfits(const struct macro *m, const struct expr *call)
 }
 
 /* Selects the macro by the number of arguments, then by their kinds. *is_macro: whether there is any of that name. */
-static const struct macro *choose(const struct script *s, const struct expr *call, bool *is_macro)
+static const struct macro *choose(const struct expander *x, const struct expr *call, bool *is_macro)
 {
 	const struct macro *best = NULL;
 
-	vec_for(m, &s->macros) {
+	htab_for(p, &x->by_name, str_hash(call->call.name)) {
+		const struct macro *m = &x->c->script->macros.at[*p - 1];
+
 		if (!str_eq(m->name, call->call.name))
 			continue;
 		*is_macro = true;
@@ -399,7 +402,7 @@ static void expand(struct expr *e, void *arg)
 
 	if (e->kind != E_CALL)
 		return;
-	m = choose(x->c->script, e, &is_macro);
+	m = choose(x, e, &is_macro);
 	if (m) {
 		expand_call(x, m, e);
 	} else if (is_macro && !fn_find(e->call.name, &suffix)) {
@@ -424,12 +427,17 @@ static bool is_same(const struct macro *a, const struct macro *b)
 	return true;
 }
 
-static void check_macros(struct compile *c)
+/* Adds each to the table after those before it were compared with it. */
+static void check_macros(struct expander *x)
 {
-	vec_for(m, &c->script->macros) {
-		u32 line, col, suffix;
+	struct compile *c = x->c;
 
-		for (struct macro *o = c->script->macros.at; o < m; o++) {
+	vec_for(m, &c->script->macros) {
+		u32 line, col, suffix, hash = str_hash(m->name);
+
+		htab_for(p, &x->by_name, hash) {
+			const struct macro *o = &c->script->macros.at[*p - 1];
+
 			if (!is_same(o, m))
 				continue;
 			diag_locate(c->diag, o->span, &line, &col);
@@ -440,6 +448,7 @@ static void check_macros(struct compile *c)
 					  "the other one is at line %u, column %u; macros of one name differ in their parameters",
 				  line, col);
 		}
+		htab_add(&x->by_name, hash, m - c->script->macros.at + 1);
 		for (u32 i = 0; i < m->param_cnt; i++) {
 			const struct fn *fn = m->params[i].kind ? NULL : fn_find(m->params[i].name, &suffix);
 
@@ -453,12 +462,12 @@ static void check_macros(struct compile *c)
 
 bool lang_macros(struct compile *c)
 {
-	struct expander x = { .c = c };
+	struct expander x = { .c = c, .by_name = { .arena = c->arena } };
 	u32 before = c->diag->error_cnt;
 
 	if (!c->script->macros.cnt)
 		return true;
-	check_macros(c);
+	check_macros(&x);
 	vec_for(p, &c->script->probes) {
 		if ((*p)->pred)
 			expr_walk((*p)->pred, expand, &x);

@@ -14,14 +14,24 @@
 #define NEST_MAX 128
 #define NEST_MEMBERS_MAX 1000000
 
+/* Of an enum: the one with this number. */
+struct constant {
+	const char *name;
+	s64 value;
+	u32 id;
+};
+
 struct btf {
 	struct type_source src; /* must be first */
 	struct btfraw raw;
 	struct btf *base;
 	struct type_source *outer; /* has what is not defined here; may be NULL */
 	struct arena arena;
-	const struct type **types;        /* by number - first_id; NULL: not asked for yet */
-	struct smap found;                /* "keyword name" → type, or &not_found */
+	const struct type **types;      /* by number - first_id; NULL: not asked for yet */
+	struct smap found;              /* "keyword name" → type, or &not_found */
+	vec(struct constant) constants; /* of all enums, once there were several searches … */
+	struct htab constant_at;        /* … 1 + index into them, by name */
+	u32 constant_searches;
 	const char *module;               /* NULL: the kernel itself */
 	u32 depth;                        /* of conversions: pointers to pointers to … */
 	const struct btf_modules *finder; /* names are also looked for in its modules; NULL: it has none */
@@ -524,24 +534,72 @@ static const struct type *source_find(struct type_source *src, const char *keywo
 	return t || !outer ? t : outer->find(outer, keyword, name);
 }
 
+/* Calls fn for each constant, in the order of the records, until it returns true. */
+static bool each_constant(struct btf *b, bool (*fn)(struct btf *b, const struct constant *c, const void *arg), const void *arg)
+{
+	for (u32 id = 0; (id = btfraw_next(&b->raw, KINDS_ENUM, id));) {
+		const struct btf_type *t = btfraw_type(&b->raw, id);
+
+		for (u32 i = 0; i < btf_vlen(t); i++) {
+			struct constant c = { .id = id };
+			u32 name_off;
+
+			c.value = enumerator(t, i, &name_off);
+			c.name = btfraw_str(&b->raw, name_off);
+			if (fn(b, &c, arg))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool add_constant(struct btf *b, const struct constant *c, const void *arg)
+{
+	avec_push(&b->arena, &b->constants, *c);
+	htab_add(&b->constant_at, str_hash(c->name), b->constants.cnt);
+	return false;
+}
+
+/* arg: receives the constant whose name it has. */
+static bool is_constant(struct btf *b, const struct constant *c, const void *arg)
+{
+	struct constant *found = (struct constant *)arg;
+
+	if (!str_eq(c->name, found->name))
+		return false;
+	*found = *c;
+	return true;
+}
+
+/* A search walks over all constants. After a few of them, a hash table is cheaper. */
+static bool find_constant(struct btf *b, struct constant *found)
+{
+	enum { SEARCHES_BEFORE_HASH = 12 };
+
+	if (b->constant_searches < SEARCHES_BEFORE_HASH) {
+		b->constant_searches++;
+		return each_constant(b, is_constant, found);
+	}
+	if (!b->constant_at.arena) {
+		b->constant_at.arena = &b->arena;
+		each_constant(b, add_constant, NULL);
+	}
+	htab_for(p, &b->constant_at, str_hash(found->name))
+		if (is_constant(b, &b->constants.at[*p - 1], found))
+			return true;
+	return false;
+}
+
 static bool source_constant(struct type_source *src, const char *name, s64 *value, const struct type **enum_type)
 {
 	struct btf *b = (struct btf *)src;
+	struct constant found = { .name = name };
 
-	for (u32 id = 0; (id = btfraw_next(&b->raw, KINDS_ENUM, id));) {
-		const struct btf_type *t = btfraw_type(&b->raw, id);
-		u32 name_off;
-
-		for (u32 i = 0; i < btf_vlen(t); i++) {
-			s64 v = enumerator(t, i, &name_off);
-
-			if (!str_eq(btfraw_str(&b->raw, name_off), name))
-				continue;
-			*value = v;
-			if (enum_type)
-				*enum_type = type_at(b, id);
-			return true;
-		}
+	if (find_constant(b, &found)) {
+		*value = found.value;
+		if (enum_type)
+			*enum_type = type_at(b, found.id);
+		return true;
 	}
 	return b->outer && b->outer->constant && b->outer->constant(b->outer, name, value, enum_type);
 }
