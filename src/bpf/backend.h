@@ -41,5 +41,8 @@ void frame_expand(struct ir_func *f, const struct scratch_place *at);
 u8 *regalloc(struct ir_func *f);
 
 /* The main function, then those of its subprograms that are used. regs: the allocation of each, in the order of main->subs, the
- * main function's first. False: the program is too large. */
-bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog);
+ * main function's first. False: *far is the place of a jump that is too long. */
+bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog, struct span *far);
+
+/* Limits of the kernel that depend on the length of the script. False: one is exceeded, which is reported. */
+bool limits_check(struct diag *d, struct arena *tmp, const struct image *img, const struct image_prog *p);

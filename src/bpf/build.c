@@ -287,13 +287,17 @@ bool build_emit(struct build *b)
 
 	for (u32 i = 0; i < c->units.cnt; i++) {
 		struct image_prog prog = prog_of(c, c->units.at[i]);
+		struct span far;
 
 		prog.stack_sz = b->progs[i].main->stack_sz;
-		if (!emit(c->arena, b->progs[i].main, b->progs[i].regs, &prog)) {
-			diag_error(c->diag, prog.span, E_TOO_BIG, "this probe is too long for one program");
-			diag_hint(c->diag, "split it into several probes on the same event");
+		if (!emit(c->arena, b->progs[i].main, b->progs[i].regs, &prog, &far)) {
+			diag_error(c->diag, far, E_TOO_BIG,
+				   "the code that this may skip is too long: a jump can skip %d instructions", INT16_MAX);
+			diag_hint(c->diag, "split it into several probes on the same event, or use a loop");
 			return false;
 		}
+		if (!limits_check(c->diag, &b->mem.pass, c->image, &prog))
+			return false;
 		avec_push(c->arena, &c->image->progs, prog);
 	}
 	make_fixed_maps(c, b->scratch_sz);

@@ -14,12 +14,14 @@ struct emit {
 	vec(struct fixup {
 		u32 insn;
 		u32 block;
+		struct span span;
 	}) fixups;
 	vec(struct func_ref {
 		u32 insn;
 		u32 sub;
 	}) func_refs; /* instructions that need the address of a subprogram */
 	struct span span;
+	struct span far; /* of a jump that is too long */
 };
 
 static void put(struct emit *e, u8 code, u8 dst, u8 src, s16 off, s32 imm)
@@ -231,7 +233,7 @@ static void put_args(struct emit *e, const struct ir_insn *i)
 
 static void put_jump(struct emit *e, const struct ir_block *to)
 {
-	vec_push(&e->fixups, (struct fixup){ e->out.cnt, to->id });
+	vec_push(&e->fixups, (struct fixup){ e->out.cnt, to->id, e->span });
 	put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 }
 
@@ -245,7 +247,7 @@ static void put_branch(struct emit *e, const struct ir_insn *i, const struct ir_
 		yes = no;
 		no = i->yes;
 	}
-	vec_push(&e->fixups, (struct fixup){ e->out.cnt, yes->id });
+	vec_push(&e->fixups, (struct fixup){ e->out.cnt, yes->id, e->span });
 	if (i->b.is_imm) {
 		BUG_ON(i->b.imm != (s32)i->b.imm);
 		put(e, BPF_JMP | cond_bits(cond) | BPF_K, reg_of(e, i->a), 0, 0, i->b.imm);
@@ -431,7 +433,10 @@ static bool put_func(struct emit *e, struct ir_func *f, const u8 *reg)
 	vec_for(fix, &e->fixups) {
 		s64 off = (s64)e->block_at[fix->block] - fix->insn - 1;
 
-		fits &= off == (s16)off;
+		if (fits && off != (s16)off) {
+			fits = false;
+			e->far = fix->span;
+		}
 		e->out.at[fix->insn].off = off;
 	}
 	arena_clear(&f->mem->pass);
@@ -458,7 +463,7 @@ static bool put_funcs(struct emit *e, struct arena *a, struct ir_func *f, u8 *co
 	return true;
 }
 
-bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog)
+bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog *prog, struct span *far)
 {
 	struct emit e = {};
 	bool fits = put_funcs(&e, a, f, regs, prog);
@@ -467,6 +472,7 @@ bool emit(struct arena *a, struct ir_func *f, u8 *const *regs, struct image_prog
 	prog->insn_cnt = e.out.cnt;
 	prog->lines = arena_memdup(a, e.lines.at, e.lines.cnt * sizeof(*e.lines.at));
 	prog->line_cnt = e.lines.cnt;
+	*far = e.far;
 	vec_free(&e.out);
 	vec_free(&e.lines);
 	vec_free(&e.fixups);

@@ -151,6 +151,16 @@ struct image_prog {
 	u32 stack_sz;
 };
 
+/* The script's place of an instruction; of -1: the probe's. */
+static inline struct span image_prog_span(const struct image_prog *p, s64 insn)
+{
+	struct span at = p->span;
+
+	for (u32 i = 0; i < p->line_cnt && (s64)p->lines[i].insn <= insn; i++)
+		at = p->lines[i].span;
+	return at;
+}
+
 /* What a probe type is, for the checker, the code generator and the run. */
 enum provider_flags {
 	PROV_ARGN = 1 << 0, /* arg0 … */

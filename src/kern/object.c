@@ -210,21 +210,10 @@ static struct insn *patched_insns(struct loader *l, const struct image_prog *p)
 	return insns;
 }
 
-/* The script's place of an instruction. */
-static struct span span_of(const struct image_prog *p, s64 insn)
-{
-	struct span at = p->span;
-
-	for (u32 i = 0; i < p->line_cnt && p->lines[i].insn <= MAX(insn, 0); i++)
-		if (insn >= 0)
-			at = p->lines[i].span;
-	return at;
-}
-
 static void report_prog(struct loader *l, const struct image_prog *p, int err, const char *log)
 {
 	struct vlog v = vlog_explain(log);
-	struct span at = span_of(p, v.insn);
+	struct span at = image_prog_span(p, v.insn);
 
 	if (err == -EPERM && !*log) {
 		if (!machine_may_trace(l->diag))
