@@ -165,6 +165,7 @@ static void complete(struct compile *c)
 	img->home.pidns_ino = c->target->pidns_ino;
 	img->home.filter_pid = c->target->filter_pid;
 	img->home.is_of_boot = c->is_of_boot;
+	img->needs = c->needs;
 }
 
 /* ---- the passes ---- */

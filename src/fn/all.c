@@ -21,6 +21,11 @@ const char *fn_name(const struct fn *fn)
 	return fn->name;
 }
 
+u32 fn_needs(const struct fn *fn)
+{
+	return fn->needs;
+}
+
 const struct fn *fn_named(const char *name)
 {
 	u32 suffix;

@@ -531,7 +531,7 @@ static const struct fn rows[] = {
 	  .lower = lower_numaid },
 	{ "jiffies", "() uint64", "the kernel's tick counter", "begin { @ = jiffies }", FN_WORD, .lower = lower_jiffies },
 	{ "curtask", "() struct task_struct *", "the current task", "begin { @ = curtask.pid }", FN_WORD | FN_PURE, check_curtask,
-	  lower_curtask },
+	  lower_curtask, .features = KF_BIT(BTF) },
 	{ "rand", "() uint64", "a random number of 32 bits", "begin { @ = rand % 6 }", FN_WORD, .lower = lower_rand },
 	{ "cgroup", "() uint64", "ID of the current cgroup (version 2)", "begin { @ = cgroup }", FN_WORD | FN_PURE,
 	  .lower = lower_cgroup },

@@ -6,6 +6,7 @@
 #include "image/uapi.h"
 #include "lang/check.h"
 #include "base/num.h"
+#include "image/need.h"
 #include "out/value.h"
 #include "lang/provider.h"
 
@@ -293,7 +294,7 @@ static void check_kaddr(struct check *k, struct expr *e)
 
 	if (!addr) {
 		check_fail(k, e, E_UNKNOWN_SYMBOL, "Failed to resolve kernel symbol: %s", name);
-		diag_hint(k->c->diag, "/proc/kallsyms lists the symbols; without privileges it hides their addresses");
+		diag_hint(k->c->diag, "/proc/kallsyms lists the symbols; it shows their addresses only to those with CAP_SYSLOG");
 		return;
 	}
 	k->c->is_of_boot = true;
@@ -334,7 +335,7 @@ static void check_percpu_kaddr(struct check *k, struct expr *e)
 		check_fail(k, e, E_KERNEL_FEATURE, "the address of the kernel symbol %s is not available",
 			   v->offsets ? name : "__per_cpu_offset");
 		diag_hint(k->c->diag,
-			  "it needs a kernel with CONFIG_KALLSYMS_ALL, and root, who sees addresses in /proc/kallsyms");
+			  "it needs a kernel with CONFIG_KALLSYMS_ALL, and CAP_SYSLOG, or /proc/kallsyms hides the addresses");
 	}
 }
 
@@ -466,12 +467,13 @@ static const struct fn rows[] = {
 	{ "buf", "(ptr|int|str addr, ?int len) buffer", "reads len bytes at an address; len may be left out for an array",
 	  "kprobe:vfs_read { printf(\"%r\", buf(arg1, 16)) }", 0, check_buf, lower_buf },
 	{ "kaddr", "(strlit name) uint64", "address of a kernel symbol", "begin { printf(\"%lx\", kaddr(\"jiffies\")) }", 0,
-	  check_kaddr, lower_nothing },
+	  check_kaddr, lower_nothing, .needs = NEED_BIT(KERNEL_ADDRESSES) },
 	{ "percpu_kaddr", "(strlit name, ?int cpu) pointer",
 	  "address of a per-CPU variable of the kernel: for the current CPU, or the given one; 0 if there is no such CPU",
-	  "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr },
+	  "begin { print(percpu_kaddr(\"runqueues\").nr_running) }", 0, check_percpu_kaddr, lower_percpu_kaddr,
+	  .needs = NEED_BIT(KERNEL_ADDRESSES) },
 	{ "ksym", "(int|ptr addr) ksym", "name of the kernel function at an address",
-	  "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same },
+	  "kprobe:vfs_read { @[ksym(reg(\"ip\"))] = count() }", 0, check_ksym, lower_same, .needs = NEED_BIT(KERNEL_NAMES) },
 	{ "kptr", "(int|ptr addr) pointer", "the same address, marked as kernel memory", "begin { @ = kptr(1) }", 0, check_kptr,
 	  lower_same },
 	{ "uptr", "(int|ptr addr) pointer", "the same address, marked as user memory", "begin { @ = uptr(1) }", 0, check_uptr,

@@ -12,6 +12,7 @@
 #include "lang/check.h"
 #include "lang/provider.h"
 #include "image/fmt.h"
+#include "image/need.h"
 #include "out/value.h"
 #include "run/command.h"
 #include "run/readfile.h"
@@ -730,7 +731,7 @@ static const struct fn rows[] = {
 	{ "debugf", "(strlit format, …) none", "prints up to 3 values to /sys/kernel/tracing/trace_pipe, for debugging",
 	  "begin { debugf(\"hit by %d\", pid) }", 0, check_debugf, lower_debugf },
 	{ "cat", "(strlit format, …) none", "prints a file, up to max_cat_bytes", "begin { cat(\"/proc/%d/status\", pid) }",
-	  FN_ASYNC, printf_check, printf_lower, .event = event_cat },
+	  FN_ASYNC, printf_check, printf_lower, .event = event_cat, .needs = NEED_BIT(ANY_FILE) },
 	{ "assert", "(any condition, strlit message) none",
 	  "if the condition is false, reports an error and ends tracing with exit status 1",
 	  "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL, check_assert, lower_assert,

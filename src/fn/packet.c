@@ -10,6 +10,7 @@
 
 #include "image/image.h"
 #include "fn/family.h"
+#include "image/need.h"
 #include "ir/lower.h"
 #include "image/uapi.h"
 #include "lang/check.h"
@@ -169,7 +170,7 @@ static const struct fn rows[] = {
 	{ "skboutput", "(strlit file, ptr skb, int len, int offset) uint32",
 	  "writes a packet to a pcap file: at most len bytes, without the first offset bytes (14: the Ethernet header)",
 	  "fentry:dev_queue_xmit { $r = skboutput(\"out.pcap\", args.skb, args.skb.len, 14); print($r) }", FN_ASYNC | FN_EFFECT,
-	  check_skboutput, lower_skboutput, .event = event_skboutput },
+	  check_skboutput, lower_skboutput, .event = event_skboutput, .needs = NEED_BIT(NEW_FILE) },
 };
 
 FN_FAMILY(fn_packets, rows);

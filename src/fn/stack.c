@@ -13,6 +13,7 @@
 #include "lang/check.h"
 #include "base/num.h"
 #include "arch/abi.h"
+#include "image/need.h"
 #include "lang/provider.h"
 #include "sym/elf.h"
 #include "types/naming.h"
@@ -399,15 +400,17 @@ static struct val lower_uaddr(struct lower *l, struct expr *e, const struct mem 
 static const struct fn rows[] = {
 	{ "kstack", "(?word|lit mode, ?word|lit limit) kstack",
 	  "the kernel stack: at most limit frames (default 127), shown in the mode bpftrace, perf or raw",
-	  "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack },
+	  "kprobe:vfs_read { @[kstack] = count(); @top[kstack(perf, 3)] = count() }", FN_WORD, check_kstack, lower_stack,
+	  .needs = NEED_BIT(KERNEL_NAMES) },
 	{ "ustack", "(?word|lit mode, ?word|lit limit) ustack",
 	  "the user stack, found by frame pointers: at most limit frames (127), shown in the mode bpftrace, perf, raw or build_id",
-	  "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack },
+	  "profile:hz:99 { @[ustack(5), comm] = count() }", FN_WORD, check_ustack, lower_stack, .needs = NEED_BIT(USER_NAMES) },
 	{ "dw_ustack", "(?word|lit mode, ?word|lit limit) ustack",
 	  "the user stack of programs without frame pointers, found by their unwind tables; else like ustack. For the processes that -p, -c and --dwarf-pid name",
-	  "profile:hz:99 { @[dw_ustack(perf, 20), comm] = count() }", FN_WORD, check_dw_ustack, lower_dw_ustack },
+	  "profile:hz:99 { @[dw_ustack(perf, 20), comm] = count() }", FN_WORD, check_dw_ustack, lower_dw_ustack,
+	  .needs = NEED_BIT(USER_NAMES) },
 	{ "usym", "(int|ptr addr) usym", "name of the function at an address of the current program",
-	  "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym },
+	  "profile:hz:99 { @[usym(reg(\"ip\"))] = count() }", 0, check_usym, lower_usym, .needs = NEED_BIT(USER_NAMES) },
 	{ "uaddr", "(strlit name) pointer", "address of a function or variable of the probed file",
 	  "uprobe:/bin/bash:readline { print(str(*uaddr(\"ps1_prompt\"))) }", 0, check_uaddr, lower_uaddr },
 };

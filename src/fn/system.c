@@ -11,6 +11,7 @@
 #include "image/uapi.h"
 #include "lang/check.h"
 #include "image/fmt.h"
+#include "image/need.h"
 #include "lang/provider.h"
 #include "out/value.h"
 #include "run/command.h"
@@ -289,10 +290,11 @@ static struct val lower_write_user(struct lower *l, struct expr *e, const struct
 
 static const struct fn rows[] = {
 	{ "system", "(strlit format, …) none", "runs a shell command and prints its output", "begin { system(\"echo %d\", pid) }",
-	  FN_ASYNC | FN_UNSAFE, printf_check, lower_system, .event = event_system },
+	  FN_ASYNC | FN_UNSAFE, printf_check, lower_system, .event = event_system, .needs = NEED_BIT(COMMANDS) },
 	{ "exec", "(strlit program, …) none",
 	  "runs a program with these arguments, without a shell, and prints its output; strings of the traced system are safe here",
-	  "begin { exec(\"echo\", \"I am\", comm) }", FN_ASYNC | FN_UNSAFE, check_exec, lower_exec, .event = event_exec },
+	  "begin { exec(\"echo\", \"I am\", comm) }", FN_ASYNC | FN_UNSAFE, check_exec, lower_exec, .event = event_exec,
+	  .needs = NEED_BIT(COMMANDS) },
 	{ "signal", "(int|strlit sig) none", "sends a signal to the current process",
 	  "kprobe:__x64_sys_getuid { signal(\"SIGUSR1\") }", FN_UNSAFE, check_signal, lower_signal },
 	{ "signal_thread", "(int|strlit sig) none", "sends a signal to the current thread",
@@ -301,7 +303,7 @@ static const struct fn rows[] = {
 	  "writes len bytes into the memory of the current process; true on success",
 	  "uprobe:/bin/bash:readline { write_user(arg0, \"$\", 1) }", FN_UNSAFE | FN_EFFECT, check_write_user, lower_write_user },
 	{ "override", "(int rc) none", "makes the probed function return rc without running",
-	  "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override },
+	  "kprobe:__x64_sys_getuid { override(1337) }", FN_UNSAFE, check_override, lower_override, .features = KF_BIT(OVERRIDE) },
 };
 
 FN_FAMILY(fn_system, rows);

@@ -285,6 +285,7 @@ struct image {
 	u64 rare_sz;      /* what all others send, each place once, in bytes of the ring */
 	struct image_unwind unwind;
 	bool has_user_addrs; /* values that are named after programs: ustack, usym */
+	u32 needs;           /* of the functions that it calls: bits of enum need, see image/need.h */
 	struct arena *arena; /* image_unpack(): everything above, and the image itself; NULL: the compiler's */
 };
 
@@ -293,6 +294,9 @@ const char *provider_name(const struct provider *p);
 const struct provider *provider_named(const char *name); /* NULL if there is none; so the next */
 const char *fn_name(const struct fn *fn);
 const struct fn *fn_named(const char *name);
+/* What they need of the system: bits of enum need. */
+u32 provider_needs(const struct provider *p);
+u32 fn_needs(const struct fn *fn);
 
 /* The script's map that a record is about. */
 static inline const struct script_map *image_rec_map(const struct image *img, const struct rec *rec)

@@ -463,6 +463,7 @@ static void pack_image(struct packer *p, struct image *img)
 	pack_value(p, &img->max_rec_sz);
 	pack_value(p, &img->unwind);
 	pack_value(p, &img->has_user_addrs);
+	pack_value(p, &img->needs);
 }
 
 void image_pack(const struct image *img, struct sbuf *out)

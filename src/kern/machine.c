@@ -16,7 +16,9 @@
 
 #include "arch/order.h"
 #include "base/io.h"
+#include "base/sbuf.h"
 #include "base/vec.h"
+#include "image/need.h"
 #include "kern/feature.h"
 #include "kern/kallsyms.h"
 #include "kern/pmu.h"
@@ -212,7 +214,7 @@ void machine_target(struct target *t)
 
 /* ---- privileges ---- */
 
-static u64 effective_caps(void)
+u64 machine_caps(void)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = {};
@@ -237,12 +239,14 @@ static bool is_locked_down(void)
 
 bool machine_may_trace(struct diag *d)
 {
-	enum { CAP_PERFMON_ = 38, CAP_BPF_ = 39 };
-	u64 caps = effective_caps();
+	u64 caps = machine_caps(), missing = caps & CAP(SYS_ADMIN) ? 0 : needs_start(NEED_BIT(PROGRAMS)) & ~caps;
+	struct sbuf names = {};
 
-	if (!(caps >> CAP_SYS_ADMIN & 1) && !(caps >> CAP_BPF_ & caps >> CAP_PERFMON_ & 1)) {
-		diag_error_nowhere(d, E_LOAD, "tracing needs root, or CAP_BPF and CAP_PERFMON");
-		diag_hint(d, "run it with sudo");
+	if (missing) {
+		capability_names(missing, " and ", &names);
+		diag_error_nowhere(d, E_LOAD, "tracing needs %s, which this process does not have", sbuf_str(&names));
+		diag_hint(d, "run it with sudo, or as a user with the capabilities that `sonde --needs` lists");
+		sbuf_release(&names);
 		return false;
 	}
 	if (is_locked_down()) {

@@ -23,6 +23,9 @@ u32 *machine_online(u32 *cnt);
 /* A list as sysfs has it, "0-3,8": calls fn for each number. False if it is malformed. */
 bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg);
 
+/* The effective capabilities of this process, as bits. */
+u64 machine_caps(void);
+
 /* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel
  * memory. If not, reports that in diag (E_LOAD, with a hint) and returns false. */
 bool machine_may_trace(struct diag *d);

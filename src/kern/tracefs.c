@@ -122,8 +122,9 @@ int tracefs_each_event(const char *category, const char *event, tracefs_event_fn
 		return dir;
 	/* One name needs no listing. */
 	if (!has_wildcard(category) && !has_wildcard(event)) {
-		if (tracefs_event_id(category, event) < 0)
-			return 0;
+		err = tracefs_event_id(category, event);
+		if (err < 0)
+			return err == -EACCES ? err : 0;
 		fn(arg, category, event);
 		return 1;
 	}

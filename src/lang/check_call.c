@@ -354,6 +354,19 @@ static void unknown_name(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
 }
 
+/* --needs reports them, and the needs decide which privileges are kept. */
+static void note_needs(struct compile *c, const struct fn *fn)
+{
+	bool is_known = !(fn->flags & FN_UNSAFE);
+
+	c->needs |= fn->needs;
+	c->features |= fn->features;
+	vec_for(it, &c->unsafe)
+		is_known |= *it == fn;
+	if (!is_known)
+		avec_push(c->arena, &c->unsafe, fn);
+}
+
 void check_call(struct check *k, struct expr *e)
 {
 	struct signature sig;
@@ -382,6 +395,7 @@ void check_call(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "it changes the system or the traced program; --unsafe allows that");
 		return;
 	}
+	note_needs(k->c, fn);
 	sig = parse_signature(fn);
 	if (e->call.arg_cnt < sig.required || (e->call.arg_cnt > sig.cnt && !sig.is_open)) {
 		for (u32 i = 0; i < e->call.arg_cnt; i++)

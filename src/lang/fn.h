@@ -69,6 +69,8 @@ struct fn {
 	/* May change the arguments before they are checked: they are as they were written, or as an earlier round left them.
 	 * False after an error. */
 	bool (*prepare)(struct check *c, struct expr *call);
+	u32 needs;    /* bits of enum need (image/need.h) */
+	u64 features; /* bits of enum kern_feature without which it cannot be used */
 };
 
 /* Rows of one subject; fn/all.c lists the families. */

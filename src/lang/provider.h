@@ -52,6 +52,8 @@ struct provider {
 	const char *doc;
 	const char *example;
 	u32 flags;
+	u32 needs;          /* bits of enum need (image/need.h), beside NEED_PROGRAMS */
+	u64 features;       /* bits of enum kern_feature without which there are no such probes */
 	enum addr_space as; /* of pointers that arguments hold */
 	/* Reports malformed parts, by looking at them alone. */
 	bool (*parse)(struct diag *d, const struct attach_point *ap);

@@ -63,6 +63,11 @@ const char *provider_name(const struct provider *p)
 	return p->name;
 }
 
+u32 provider_needs(const struct provider *p)
+{
+	return p->needs;
+}
+
 const struct provider *provider_named(const char *name)
 {
 	for (u32 i = 0; i < ARRAY_CNT(providers); i++)

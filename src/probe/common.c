@@ -401,7 +401,7 @@ const char *probe_errno_hint(int err)
 	switch (-err) {
 	case EPERM:
 	case EACCES:
-		return "attaching needs root, or the capabilities CAP_BPF and CAP_PERFMON";
+		return "the probe needs a capability that this process does not have: `sonde --needs` lists them";
 	case EMFILE:
 		return "too many open files: raise the limit with `ulimit -n`";
 	case ESRCH:
@@ -415,8 +415,38 @@ void probe_tracefs_failed(struct site_sink *sink, int err)
 {
 	if (err != -EPERM && err != -EACCES)
 		return;
-	sink->why = "only root can read /sys/kernel/tracing";
+	if (err == -EPERM) {
+		sink->why = "tracefs is not mounted, and mounting it needs CAP_SYS_ADMIN";
+		sink->hint = "as root: mount -t tracefs -o mode=750,gid=GROUP tracefs /sys/kernel/tracing";
+		return;
+	}
+	sink->why = "this user cannot read /sys/kernel/tracing without CAP_DAC_READ_SEARCH";
 	sink->hint = "run as root, or let a group read it: mount -o remount,mode=750,gid=GROUP /sys/kernel/tracing";
+}
+
+/* Which capability is missing, by the row of the probe type that the site is of. */
+static const char *missing_cap(const struct attach_ctx *ctx, const struct site *s)
+{
+	u32 index = (u32)(s - ctx->image->sites.at), needs = 0;
+	struct sbuf b = {};
+	const char *hint;
+
+	vec_for(p, &ctx->image->progs)
+		if (index >= p->site_first && index - p->site_first < p->site_cnt)
+			needs |= provider_needs(p->provider);
+	for (u32 i = 0; i < NEED_CNT; i++) {
+		u64 missing = needs >> i & 1 ? need_table[i].start & ~machine_caps() : 0;
+
+		if (!missing)
+			continue;
+		sbuf_puts(&b, b.len ? "; " : "this process does not have ");
+		capability_names(missing, " and ", &b);
+		sbuf_printf(&b, " (to %s)", need_table[i].doc);
+	}
+	hint = b.len ? arena_strdup(ctx->diag->arena, b.s) :
+		       "this process has the capabilities for it: a security module, a lockdown or a container forbids it";
+	sbuf_release(&b);
+	return hint;
 }
 
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint)
@@ -427,7 +457,7 @@ void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, 
 		   *colon = err ? ": " : "";
 
 	if (!hint)
-		hint = probe_errno_hint(err);
+		hint = err == -EPERM || err == -EACCES ? missing_cap(ctx, s) : probe_errno_hint(err);
 	switch (ctx->image->config.missing_probes) {
 	case MISSING_ERROR:
 		diag_error(ctx->diag, s->span, E_LOAD, "Unable to attach probe: %s. %s%s%s.", s->name, what, colon, reason);

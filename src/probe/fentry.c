@@ -453,6 +453,7 @@ const struct provider provider_fentry = {
 	.doc = "Runs when a kernel function or BPF program is called; args has the typed arguments.",
 	.example = "fentry:vfs_read { @[comm] = sum(args.count); }",
 	.flags = PROV_ARGS | PROV_FUNC | PROV_PID_FILTER | PROV_SIGNAL | PROV_REVERSE | PROV_TYPED,
+	.features = KF_BIT(FENTRY) | KF_BIT(BTF),
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,
@@ -474,6 +475,7 @@ const struct provider provider_fexit = {
 	.example = "fexit:vfs_read /retval > 0/ { @[comm] = sum(retval); }",
 	.flags = PROV_ARGS | PROV_RETVAL | PROV_FUNC | PROV_PID_FILTER | PROV_SIGNAL | PROV_REVERSE | PROV_LIST_EXPLICIT |
 		PROV_TYPED,
+	.features = KF_BIT(FENTRY) | KF_BIT(BTF),
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,

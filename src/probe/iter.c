@@ -258,6 +258,7 @@ const struct provider provider_iter = {
 	.doc = "Runs once for each object of a kind (task, task_file, bpf_map, …), then ends; ctx has the object. With a path, the iterator is pinned there.",
 	.example = "iter:task { printf(\"%d %s\\n\", ctx.task.pid, ctx.task.comm); }",
 	.flags = PROV_CTX | PROV_BTF_NULL | PROV_ITER | PROV_REENTRANT | PROV_TYPED,
+	.features = KF_BIT(BTF),
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,

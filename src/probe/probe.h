@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "ir/lower.h"
 #include "image/feature.h"
+#include "image/need.h"
 #include "lang/provider.h"
 
 struct perf_event_attr;

@@ -618,6 +618,7 @@ const struct provider provider_tracepoint = {
 	.example = "tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args.filename)); }",
 	/* A program that returned 0 would hide the event from other users of perf. */
 	.flags = PROV_ARGS | PROV_PID_FILTER | PROV_SIGNAL | PROV_RETURNS_1,
+	.needs = NEED_BIT(TRACEFS),
 	.as = AS_KERNEL,
 	.parse = parse,
 	.expand = expand,

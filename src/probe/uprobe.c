@@ -702,6 +702,8 @@ const struct provider provider_uprobe = {
 	.example = "uprobe:/bin/bash:readline { @[pid] = count(); }",
 	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE |
 		PROV_LIST_EXPLICIT | PROV_AT_SITE | PROV_ARGS,
+	.needs = NEED_BIT(USER_FILES) | NEED_BIT(UPROBE_EVENTS),
+	.features = KF_BIT(UPROBE),
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,
@@ -729,6 +731,8 @@ const struct provider provider_uretprobe = {
 	.doc = "Runs when a function of a program or library returns.",
 	.example = "uretprobe:/bin/bash:readline { printf(\"%s\\n\", str(retval)); }",
 	.flags = PROV_RETVAL | PROV_REG | PROV_FUNC | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_LIST_EXPLICIT,
+	.needs = NEED_BIT(USER_FILES) | NEED_BIT(UPROBE_EVENTS),
+	.features = KF_BIT(UPROBE),
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,

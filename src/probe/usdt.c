@@ -303,6 +303,8 @@ const struct provider provider_usdt = {
 	.example = "usdt:/usr/bin/python3:python:gc__start { printf(\"%d\\n\", arg0); }",
 	.flags = PROV_ARGN | PROV_REG | PROV_CTX | PROV_SIGNAL | PROV_REENTRANT | PROV_REVERSE | PROV_USER_FILE |
 		PROV_LIST_EXPLICIT | PROV_AT_SITE,
+	.needs = NEED_BIT(USER_FILES) | NEED_BIT(UPROBE_EVENTS),
+	.features = KF_BIT(UPROBE),
 	.as = AS_USER,
 	.ctx_struct = "pt_regs",
 	.parse = parse,

@@ -114,7 +114,10 @@ void user_files_exe(struct site_sink *sink, user_files *out)
 	snprintf(exe, sizeof(exe), "/proc/%u/exe", sink->target->filter_pid);
 	n = readlink(exe, path, sizeof(path) - 1);
 	if (n <= 0) {
-		sink->why = arena_printf(sink->arena, "The program of process %u cannot be found", sink->target->filter_pid);
+		sink->why = errno == EACCES ?
+			arena_printf(sink->arena, "This user cannot look into process %u without CAP_SYS_PTRACE",
+				     sink->target->filter_pid) :
+			arena_printf(sink->arena, "The program of process %u cannot be found", sink->target->filter_pid);
 		return;
 	}
 	path[n] = 0;

@@ -6,6 +6,7 @@
 
 #include "image/image.h"
 #include "fn/family.h"
+#include "image/need.h"
 #include "ir/lower.h"
 #include "image/uapi.h"
 #include "lang/check.h"
@@ -146,6 +147,7 @@ const struct fn fn_watch_arg = {
 	.lower = lower_watch_arg,
 	.event = event_watch_arg,
 	.lost = lower_watch_lost,
+	.needs = NEED_BIT(WATCHES),
 };
 
 /* ---- for scripts ---- */
