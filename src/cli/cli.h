@@ -36,7 +36,7 @@ struct cli {
 	u32 param_cnt;
 	char **named; /* options of the script, behind -- */
 	u32 named_cnt;
-	bool list, check, info, no_warnings, warnings, unsafe;
+	bool list, check, needs, info, no_warnings, warnings, unsafe;
 	const char *list_pattern;
 	const char *probe_filter;
 	u64 no_features; /* bits of enum kern_feature */
@@ -67,6 +67,9 @@ void format_names(struct sbuf *out);
 /* A page of the reference, from the tables; false if there is no such page. */
 bool doc_print(const char *page, struct sbuf *out);
 int info_print(void);
+/* --needs: of a script that was compiled, or of an image. */
+void needs_of_script(const struct cli *cli, const struct compile *c);
+void needs_of_image(const struct cli *cli, const struct image *img);
 /* Measures the compiler on a source; returns the exit status. */
 int compiler_bench(const struct compile *c, u32 src);
 /* --fmt: formats scripts; returns the exit status. */

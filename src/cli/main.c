@@ -71,7 +71,7 @@ static void describe_machine(const struct cli *cli, struct target *t)
 	t->headers = kern_headers(target_types(t));
 	t->features &= ~cli->no_features;
 	t->askable &= ~cli->no_features;
-	t->allow_unsafe = cli->unsafe;
+	t->allow_unsafe = cli->unsafe || cli->needs;
 	t->is_check = cli->check && !cli->image_path;
 	t->is_for_later = cli->image_path && cli->run.cmd;
 	t->filter_pid = cli->run.pid;
@@ -134,7 +134,9 @@ static struct image *image_of_script(const struct cli *cli, struct diag *d, stru
 	} else {
 		if (!cli->no_warnings)
 			show_diag(d, DIAG_WARNING);
-		if (cli->image_path)
+		if (cli->needs)
+			needs_of_script(cli, &c);
+		else if (cli->image_path)
 			*status = image_save(c.image, d, cli->image_path) ? 0 : 1;
 		else if (!cli->check && (!cli->debug || cli->run.use_vm))
 			img = take_image(c.image);
@@ -155,7 +157,7 @@ static int run(struct cli *cli, struct diag *d)
 	if (!read_script(cli, d, &src))
 		goto out;
 	if (cli->run.cmd && !cli->check && !cli->list) {
-		cli->run.child = child_start(cli->run.cmd, &why);
+		cli->run.child = child_start(cli->run.cmd, cli->run.user, &why);
 		if (!cli->run.child) {
 			diag_error_nowhere(d, E_NO_MATCH, "%s", sbuf_str(&why));
 			goto out;
@@ -168,6 +170,8 @@ static int run(struct cli *cli, struct diag *d)
 	describe_machine(cli, &target);
 	if (image_is_meant(d, src)) {
 		img = image_load(cli, d, src, &target);
+		if (img && cli->needs)
+			needs_of_image(cli, img);
 		if (img && cli->check)
 			status = 0;
 	} else {

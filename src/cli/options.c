@@ -273,6 +273,15 @@ static int take_option(struct cli *cli, enum option_id id)
 	case OPT_CHECK:
 		cli->check = true;
 		return -1;
+	case OPT_NEEDS:
+		cli->needs = cli->check = true;
+		return -1;
+	case OPT_KEEP_PRIVILEGES:
+		cli->run.keep_privileges = true;
+		return -1;
+	case OPT_USER:
+		cli->run.user = optarg;
+		return -1;
 	case OPT_FMT:
 		cli->mode = MODE_FORMAT;
 		return -1;
@@ -441,7 +450,9 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 		return usage("-k and --no-warnings cannot be used together");
 	if (cli->run.cmd && cli->run.pid)
 		return usage("-c and -p cannot be used together");
-	if (cli->check && cli->mode != MODE_FORMAT)
+	if (cli->run.user && !cli->run.cmd)
+		return usage("--user needs -c: it is the user whom the command runs as");
+	if (cli->check && !cli->needs && cli->mode != MODE_FORMAT)
 		cli->image_path = cli->run.output_path;
 	if (cli->list && !cli->program && optind < argc) {
 		/* A pattern, unless it is the path of a script. */

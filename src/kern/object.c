@@ -161,6 +161,9 @@ static bool create_maps(struct loader *l)
 			report_map(l, m, err);
 			return false;
 		}
+		/* Its store calls op_quiesce() while tracing, when maps cannot be made any more. */
+		if (m->type == BPF_MAP_TYPE_STACK_TRACE && !l->o->has_waiter)
+			l->o->has_waiter = !rcu_waiter_open(&l->o->waiter);
 	}
 	return true;
 }

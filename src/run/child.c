@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "run/loop.h"
+#include "run/user.h"
 
 #define TERM_WAIT_MS 200  /* between SIGTERM and SIGKILL */
 #define KILL_WAIT_MS 2000 /* after SIGKILL */
@@ -103,19 +104,19 @@ char *child_find(const char *name)
 }
 
 /* In the child: waits, then becomes the command. */
-static NORETURN void child_main(const char *file, char **argv, int go_fd, int fail_fd, int parent)
+static NORETURN void child_main(const struct user *user, const char *file, char **argv, int go_fd, int fail_fd, int parent)
 {
+	int err = user ? -user_become(user) : 0;
 	char go;
 	ssize_t n;
-	int err;
 
-	/* The pipe ends with the tracer, which ends the waiting; this is for the time after the exec. */
+	/* After that, because another user gets no such signal any more. The pipe ends with the tracer, which ends the waiting;
+	 * this is for the time after the exec. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
 	/* The tracer waits for this before it attaches: what comes before is no event of the command's. */
-	err = 0;
-	if (write(fail_fd, &err, sizeof(err)) < 0)
+	if (write(fail_fd, &err, sizeof(err)) < 0 || err)
 		_exit(1);
 	do {
 		n = read(go_fd, &go, 1);
@@ -158,33 +159,49 @@ char *child_exe(const char *cmd, struct sbuf *why)
 	return file;
 }
 
-struct child *child_start(const char *cmd, struct sbuf *why)
+/* Waits for what child_main() has to say before it waits itself: 0, or an errno. */
+static int read_status(int fd)
+{
+	int err = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	return n == sizeof(err) ? err : ESRCH;
+}
+
+struct child *child_start(const char *cmd, const char *user_name, struct sbuf *why)
 {
 	int go[2] = { -1, -1 }, fail[2] = { -1, -1 }, parent = getpid(), pid, err;
 	struct child *c = NULL;
+	struct user *user = NULL;
 	char **argv, *file = NULL;
 
-	argv = find_command(cmd, &file, why);
-	if (!argv)
+	if (user_name && !(user = user_find(user_name, why)))
 		return NULL;
+	argv = find_command(cmd, &file, why);
+	if (!argv) {
+		user_free(user);
+		return NULL;
+	}
 	if (pipe2(go, O_CLOEXEC) || pipe2(fail, O_CLOEXEC))
 		goto fail;
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]); /* or it would keep its own pipe open */
-		child_main(file, argv, go[0], fail[1], parent);
+		child_main(user, file, argv, go[0], fail[1], parent);
 	}
 	if (pid < 0)
 		goto fail;
 	close(go[0]);
 	close(fail[1]);
-	while (read(fail[0], &err, sizeof(err)) < 0 && errno == EINTR)
-		;
+	err = read_status(fail[0]);
 	c = xzalloc(sizeof(*c));
 	*c = (struct child){ .pid = pid, .file = file, .go_fd = go[1], .fail_fd = fail[0] };
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (c->pid_fd < 0) {
-		err = errno;
+	if (c->pid_fd < 0 || err) {
+		err = err ? err : errno;
 		c->file = NULL;
 		child_free(c);
 		c = NULL;
@@ -192,10 +209,16 @@ struct child *child_start(const char *cmd, struct sbuf *why)
 		errno = err;
 		goto fail;
 	}
+	user_free(user);
 	free(argv);
 	return c;
 fail:
-	sbuf_printf(why, "cannot start '%s': %s", argv[0], strerror(errno));
+	err = errno;
+	sbuf_printf(why, "cannot start '%s'", argv[0]);
+	if (user)
+		sbuf_printf(why, " as user %s", user_name);
+	sbuf_printf(why, ": %s", strerror(err));
+	user_free(user);
 	for (u32 i = 0; i < 2; i++) {
 		if (go[i] >= 0)
 			close(go[i]);

@@ -25,8 +25,8 @@ char *child_find(const char *name);
 /* The file that a command would run; malloc'ed. NULL and a message in *why if it cannot be run. */
 char *child_exe(const char *cmd, struct sbuf *why);
 
-/* Forks. NULL and a message in *why if the command cannot be run. */
-struct child *child_start(const char *cmd, struct sbuf *why);
+/* Forks. user: a name or number, NULL: as we run. NULL and a message in *why if the command cannot be run. */
+struct child *child_start(const char *cmd, const char *user, struct sbuf *why);
 /* Lets it run. Returns when the exec has happened: 0, or -errno and a message. */
 int child_resume(struct child *c, struct sbuf *why);
 /* Has it ended? Reaps it. */

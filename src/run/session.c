@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/progress.h"
+#include "image/need.h"
 #include "image/store.h"
 #include "kern/rcu.h"
 #include "kern/sys.h"
@@ -26,6 +27,7 @@
 #include "run/loop.h"
 #include "run/losses.h"
 #include "run/mapread.h"
+#include "run/privilege.h"
 #include "run/suite.h"
 #include "run/symbols.h"
 #include "run/unwind.h"
@@ -45,6 +47,7 @@ struct run {
 	u32 diag_seen;                 /* messages of the diag that were printed, or are not ours */
 	int pid_fd;                    /* -p */
 	struct cost *cost;             /* --cost, --max-cpu; NULL: nobody asked */
+	bool is_guest;                 /* the caller goes on after it: session_run_object() */
 	u64 tell_ns;                   /* when tell_missed() was called, or 0 */
 };
 
@@ -492,6 +495,15 @@ static bool start_unwinding(struct run *r)
 	return true;
 }
 
+/* From here on, what the script needs is enough. A kernel without a part of this is no reason not to trace. */
+static void give_up_privileges(struct run *r, int (*how)(u32 needs))
+{
+	int err = r->opts->keep_privileges || r->is_guest ? 0 : how(privilege_needs(image_needs(r->s.image), r->opts));
+
+	if (err && (err != -ENOSYS || r->opts->verbose))
+		warn_at(r, NULL, "privileges that are not needed any more are kept: %s", strerror(-err));
+}
+
 /* Loading, attaching and detaching is all there is to a dry run. */
 static bool trace(struct run *r)
 {
@@ -523,7 +535,9 @@ static bool trace(struct run *r)
 		if (r->s.flushes)
 			out_flush(&r->s.out);
 	}
+	give_up_privileges(r, privilege_drop);
 	stores_start(r->s.obj);
+	give_up_privileges(r, privilege_seal);
 	if (child && child_resume(child, &why)) {
 		fail(r, "%s", sbuf_str(&why));
 		sbuf_release(&why);
@@ -661,6 +675,7 @@ static int run(const struct image *img, struct diag *d, struct object *obj, cons
 			    .may_hasten = opts->may_hasten,
 			    .verbose = opts->verbose },
 		.diag_seen = d->msgs.cnt,
+		.is_guest = obj,
 		.pid_fd = -1,
 	};
 	struct object *own = NULL;

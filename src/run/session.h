@@ -61,6 +61,8 @@ struct session_opts {
 	bool may_hasten;      /* see struct attach_ctx */
 	bool cost;            /* --cost: what each probe took is shown at the end */
 	u32 max_cpu_ppm;      /* --max-cpu, in millionths of the time of all CPUs; 0: no limit */
+	bool keep_privileges; /* --keep-privileges: none are given up */
+	const char *user;     /* --user: whom the command of -c runs as; NULL: as we do */
 	bool strict;          /* what was lost makes the exit status EXIT_LOSSES */
 	bool no_warnings;     /* no run-time warnings; what was lost is told nevertheless */
 	struct naming naming; /* how addresses are named: ksym, usym, self; the rest is filled in */

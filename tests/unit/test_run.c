@@ -540,19 +540,19 @@ static void test_child(void)
 	CHECK(!child_find("no_such_command_anywhere") && errno == ENOENT);
 	CHECK(!child_find("/") && errno == EACCES);
 	sbuf_reset(&b);
-	CHECK(!child_start("no_such_command_anywhere -x", &b));
+	CHECK(!child_start("no_such_command_anywhere -x", NULL, &b));
 	CHECK_TEXT(b.s, "cannot run 'no_such_command_anywhere': there is no such command");
 	sbuf_reset(&b);
-	c = child_start("sh -c 'exit 7'", &b);
+	c = child_start("sh -c 'exit 7'", NULL, &b);
 	CHECK(c && c->pid > 0 && !child_has_ended(c));
 	CHECK(child_resume(c, &b) == 0);
 	for (u32 i = 0; i < 2000 && !child_has_ended(c); i++)
 		usleep(1000);
 	CHECK(c->is_reaped && WIFEXITED(c->status) && WEXITSTATUS(c->status) == 7);
 	child_free(c);
-	c = child_start("sleep 100", &b); /* never resumed */
+	c = child_start("sleep 100", NULL, &b); /* never resumed */
 	child_free(c);
-	c = child_start("sleep 100", &b);
+	c = child_start("sleep 100", NULL, &b);
 	CHECK(child_resume(c, &b) == 0);
 	child_kill(c);
 	CHECK(c->is_reaped && WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGTERM);
@@ -719,7 +719,7 @@ static void test_run(void)
 	free(got);
 	vec_free(&f.ring);
 	/* With -c it waits for the command. */
-	opts.child = child_start("sleep 0.05", &why);
+	opts.child = child_start("sleep 0.05", NULL, &why);
 	CHECK(opts.child);
 	fake_init(&f);
 	f.on_run = fake_prog;
@@ -817,7 +817,7 @@ static void test_slow_detach(void)
 		pid = fork();
 		if (!pid) {
 			dup2(null, 2);
-			opts.child = by_command ? child_start("true", &why) : NULL;
+			opts.child = by_command ? child_start("true", NULL, &why) : NULL;
 			_exit(session_run_object(&f.base, &diag, &opts));
 		}
 		for (u32 i = by_command; i < 2; i++) {
@@ -920,7 +920,7 @@ static void test_processes(void)
 		pid = fork();
 		if (!pid) {
 			struct sbuf why = {};
-			struct child *c = child_start("sleep 100", &why);
+			struct child *c = child_start("sleep 100", NULL, &why);
 
 			if (is_running)
 				child_resume(c, &why);
