@@ -207,7 +207,6 @@ static void check_len(struct check *k, struct expr *e)
 static struct val lower_len(struct lower *l, struct expr *e, const struct mem *dst)
 {
 	struct expr *a = e->call.args[0];
-	vreg map, cb;
 
 	if (type_is_stack(a->type) && !(a->kind == E_MAP && !a->map.key && a->map.map->has_key)) {
 		struct mem m = lower_mem(l, a);
@@ -215,10 +214,8 @@ static struct val lower_len(struct lower *l, struct expr *e, const struct mem *d
 		m.off += type_stack_head(a->type) - 8;
 		return val_reg(lower_load(l, m, &type_u64));
 	}
-	map = lower_map_whole(l, a->map.map);
-	cb = ir_func_addr(&l->b, lower_counter(l));
-	/* for_each returns how many elements it visited; the callback has nothing to do. */
-	return val_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(map), opnd_reg(cb), opnd_imm(0), opnd_imm(0)));
+	/* It returns how many elements it visited; the callback has nothing to do. */
+	return val_reg(lower_map_each(l, a->map.map, lower_counter(l), opnd_imm(0)));
 }
 
 static void check_whole_map(struct check *k, struct expr *e)
@@ -229,21 +226,19 @@ static void check_whole_map(struct check *k, struct expr *e)
 
 static struct val lower_map_event(struct lower *l, struct expr *e, const struct mem *dst)
 {
-	struct rec *r = lower_rec_new(l, e);
+	struct rec *r;
 
+	if (e->call.is_done_before)
+		return val_none();
+	r = lower_rec_new(l, e);
 	r->map = e->call.args[0]->map.map->index + 1;
 	lower_emit(l, r, NULL, 0);
 	return val_none();
 }
 
-static void event_clear(struct session *s, const struct rec *rec, const u8 *data, u32 len)
+static void event_reset(struct session *s, const struct rec *rec, const u8 *data, u32 len)
 {
-	session_clear_map(s, image_rec_map(s->image, rec));
-}
-
-static void event_zero(struct session *s, const struct rec *rec, const u8 *data, u32 len)
-{
-	session_zero_map(s, image_rec_map(s->image, rec));
+	session_reset_map(s, image_rec_map(s->image, rec), rec->fn->reset);
 }
 
 static const struct fn rows[] = {
@@ -256,9 +251,9 @@ static const struct fn rows[] = {
 	{ "len", "(map|any m) int64", "number of entries of a map, or of frames of a stack",
 	  "begin { @a[1] = 2; print(len(@a)); print(len(kstack)) }", 0, check_len, lower_len },
 	{ "clear", "(map m) none", "removes all entries of a map", "begin { @a[1] = 2; clear(@a) }",
-	  FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP | FN_CLEARS, check_whole_map, lower_map_event, .event = event_clear },
+	  FN_ASYNC | FN_CTRL | FN_ALL_OF_MAP, check_whole_map, lower_map_event, .event = event_reset, .reset = MAP_CLEAR },
 	{ "zero", "(map m) none", "sets all values of a map to zero", "begin { @a[1] = 2; zero(@a) }", FN_ASYNC | FN_CTRL,
-	  check_whole_map, lower_map_event, .event = event_zero },
+	  check_whole_map, lower_map_event, .event = event_reset, .reset = MAP_ZERO },
 };
 
 FN_FAMILY(fn_maps, rows);

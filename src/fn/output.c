@@ -263,6 +263,7 @@ static struct val lower_print(struct lower *l, struct expr *e, const struct mem 
 
 	if (a->kind == E_MAP && !a->map.key) {
 		r->map = a->map.map->index + 1;
+		r->reset = e->call.reset;
 		for (u32 i = 1; i < e->call.arg_cnt; i++)
 			r->num[i - 1] = e->call.args[i]->num.value;
 		lower_emit(l, r, NULL, 0);
@@ -285,7 +286,7 @@ static void event_print(struct session *s, const struct rec *rec, const u8 *data
 		else
 			s->bad_records++;
 	} else if (rec->map)
-		session_print_map(s, image_rec_map(s->image, rec), rec->num[0], rec->num[1]);
+		session_print_map(s, image_rec_map(s->image, rec), rec->reset, rec->num[0], rec->num[1]);
 	else
 		session_print_value(s, rec, data, len, 0);
 }
@@ -734,7 +735,7 @@ static const struct fn rows[] = {
 	  FN_ASYNC, printf_check, printf_lower, .event = event_cat, .needs = NEED_BIT(ANY_FILE) },
 	{ "assert", "(any condition, strlit message) none",
 	  "if the condition is false, reports an error and ends tracing with exit status 1",
-	  "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL, check_assert, lower_assert,
+	  "begin { assert(1 + 1 == 2, \"cannot count\") }", FN_ASYNC | FN_CTRL | FN_LEAVES, check_assert, lower_assert,
 	  .event = event_assert },
 	{ "static_assert", "(any condition, strlit message) none",
 	  "stops the compilation with an error if the condition is false",
@@ -748,7 +749,7 @@ static const struct fn rows[] = {
 	{ "join", "(ptr|int array, ?strlit separator) none", "prints the strings of an array of pointers, such as argv",
 	  "tracepoint:syscalls:sys_enter_execve { join(args.argv) }", FN_ASYNC, check_join, lower_join, .event = event_join },
 	{ "exit", "(?int code) none", "ends tracing; end probes still run, and maps are printed", "begin { exit(1) }",
-	  FN_ASYNC | FN_CTRL, check_exit, lower_exit, .event = event_exit },
+	  FN_ASYNC | FN_CTRL | FN_LEAVES, check_exit, lower_exit, .event = event_exit },
 };
 
 FN_FAMILY_OF(fn_output, rows, &timestamp);

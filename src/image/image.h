@@ -211,6 +211,9 @@ struct rec_field {
 	bool is_own;  /* the script's own text or number, which reaches a terminal as it is */
 };
 
+/* What happens to all values of a map at once. */
+enum map_reset { MAP_KEEP, MAP_CLEAR, MAP_ZERO };
+
 struct rec {
 	const struct fn *fn; /* the row of the function that sends it */
 	struct span span;
@@ -222,6 +225,7 @@ struct rec {
 	const char *text;      /* time(): format; join(): separator */
 	u32 map;               /* print, clear, zero: 1 + index into image.script_maps; 0: none */
 	s64 num[2];            /* print: top, div; watched arguments: site, offset in the data map */
+	u8 reset;              /* print: enum map_reset, in one step with reading the map */
 	bool is_ctrl;          /* must not get lost */
 	bool is_awaited;       /* a process waits until it was handled, whether or not anybody still wants to know of it */
 };

@@ -39,7 +39,8 @@ struct object_ops {
 	int (*map_lookup)(struct object *o, u32 map, const void *key, void *value); /* value: stride bytes */
 	/* Keys that are not there, or not any more, are no error. */
 	int (*map_delete)(struct object *o, u32 map, const void *keys, u32 cnt);
-	int (*map_update)(struct object *o, u32 map, const void *key, const void *value);
+	/* flags: BPF_ANY, BPF_NOEXIST. */
+	int (*map_update)(struct object *o, u32 map, const void *key, const void *value, u64 flags);
 	/* Hands over all records that are ready, both rings in order. Returns how many. Must return even if programs send
 	 * faster than fn works: what is sent after the call need not be handed over. */
 	int (*consume)(struct object *o, object_record_fn fn, void *arg);
@@ -50,8 +51,8 @@ struct object_ops {
 	u64 (*prog_missed)(struct object *o, u32 prog);
 	/* What providers attach. NULL: kern_object_prog_fd(). */
 	int (*prog_fd)(struct object *o, u32 prog);
-	/* Waits until each program that is running now has ended, but for those that may sleep. Any thread may call it, one at a
-	 * time. NULL: there is no way to. */
+	/* Waits until each program that is running now has ended, but for those that may sleep. Any thread may call it.
+	 * NULL: there is no way to. */
 	int (*quiesce)(struct object *o);
 };
 

@@ -428,6 +428,7 @@ static void pack_rec(struct packer *p, struct rec **rec)
 	pack_str(p, &r->text);
 	pack_value(p, &r->map);
 	pack_value(p, &r->num);
+	pack_value(p, &r->reset);
 	pack_value(p, &r->is_ctrl);
 	pack_value(p, &r->is_awaited);
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "image/shared.h"
 
+union word {
+	u64 u64;
+	u32 u32;
+	u16 u16;
+	u8 u8;
+};
+
 /* The largest access that begins at p. */
 static u32 access_size(const u8 *p, u32 size)
 {
@@ -14,12 +21,7 @@ static u32 access_size(const u8 *p, u32 size)
 void shared_copy(u8 *to, const u8 *from, u32 size)
 {
 	for (u32 n; size; to += n, from += n, size -= n) {
-		union {
-			u64 u64;
-			u32 u32;
-			u16 u16;
-			u8 u8;
-		} v;
+		union word v;
 
 		n = access_size(from, size);
 		switch (n) {
@@ -39,22 +41,25 @@ void shared_copy(u8 *to, const u8 *from, u32 size)
 	}
 }
 
-void shared_zero(u8 *p, u32 size)
+void shared_take(u8 *to, u8 *from, u32 size)
 {
-	for (u32 n; size; p += n, size -= n) {
-		n = access_size(p, size);
+	for (u32 n; size; to += n, from += n, size -= n) {
+		union word v;
+
+		n = access_size(from, size);
 		switch (n) {
 		case 8:
-			__atomic_exchange_n((u64 *)p, 0, __ATOMIC_SEQ_CST);
+			v.u64 = __atomic_exchange_n((u64 *)from, 0, __ATOMIC_SEQ_CST);
 			break;
 		case 4:
-			__atomic_exchange_n((u32 *)p, 0, __ATOMIC_SEQ_CST);
+			v.u32 = __atomic_exchange_n((u32 *)from, 0, __ATOMIC_SEQ_CST);
 			break;
 		case 2:
-			__atomic_exchange_n((u16 *)p, 0, __ATOMIC_SEQ_CST);
+			v.u16 = __atomic_exchange_n((u16 *)from, 0, __ATOMIC_SEQ_CST);
 			break;
 		default:
-			__atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST);
+			v.u8 = __atomic_exchange_n(from, 0, __ATOMIC_SEQ_CST);
 		}
+		memcpy(to, &v, n);
 	}
 }

@@ -39,9 +39,9 @@
  *     (agg/rank.h). User space and programs of other CPUs read each number whole. The numbers of one share may be seen torn:
  *     a total without its count (avg, stats), an interval whose number is that of the one before (tseries). No order could
  *     help, since the reader adds up CPUs that go on counting. At the end, nobody counts any more. A sum may be 0, so sum()
- *     has a flag as scalars have, which the program stores after the addition. User space clears a share word by word, with
- *     exchanges: an update meanwhile is cleared or stays. Values of aggregations in hash maps are such shares, too, or one
- *     that all CPUs add to.
+ *     has a flag as scalars have, which the program stores after the addition. User space takes a share word by word, with
+ *     exchanges: an update meanwhile is in what was taken or stays. Values of aggregations in hash maps are such shares, too, or
+ *     one that all CPUs add to.
  *
  *   cells of a CPU (store/cpucells.c)
  *     Zeroes at first. An interrupt is the only rival for a cell. A small key is in the mark: cmpxchg claims the cell, and
@@ -52,7 +52,8 @@
  *   cells of all CPUs (store/sharedcells.c)
  *     The key is in the mark, and a cell never changes its key. cmpxchg claims a cell, as one without value. An assignment
  *     stores the value, one word, and publishes it by the store of the mark. Programs and user space acquire the mark, then
- *     load the value: it is at least as new, and of that key. A deletion stores the negative mark, after all loads before it: a
+ *     load the value: it is at least as new, and of that key. User space takes a value by cmpxchg to the negative mark, and then
+ *     loads it. A deletion stores the negative mark, after all loads before it: a
  *     value that was read is not that of a later assignment. If the script uses the result of delete(), it is a cmpxchg, so
  *     that one CPU gets true. Assignments to one key on two CPUs have no order; one of the values stays.
  *
@@ -62,6 +63,11 @@
  *     then STACK_ID_KNOWN (release). A program that sees KNOWN uses the id in a key, and publishes that key by a fully ordered
  *     instruction. So whoever acquires the mark of the cell finds the frames. On a weakly ordered machine, a program that loads
  *     an old state after user space has allowed ids again may store SEEN over KNOWN. User space then stores KNOWN again.
+ *
+ *   turns (store_turn() of image/store.h)
+ *     A word that user space changes between 0 and 1. A program loads it once for each use of the map, and works on that place.
+ *     User space then waits for the end of all running programs (object_ops.quiesce), which orders everything: it reads and
+ *     empties a place that no program uses.
  *
  *   losses (store/hash.c), and the counters of struct data_head
  *     Atomic additions; user space reads each number whole. A spill value is a share that all CPUs have in common.
@@ -97,5 +103,6 @@ static inline u64 shared_word(const u8 *p)
 
 /* Copies memory that programs may be changing: each part of it whole that fits one access. */
 void shared_copy(u8 *to, const u8 *from, u32 size);
-/* Zeroes it: what fits one access is exchanged by one. */
-void shared_zero(u8 *p, u32 size);
+/* Moves it to `to`, and leaves zeroes: what fits one access is exchanged by one. So each number that programs add to is moved as
+ * it was, and what they add later stays. */
+void shared_take(u8 *to, u8 *from, u32 size);

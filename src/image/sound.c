@@ -67,8 +67,8 @@ static bool rec_is_sound(const struct image *img, const struct rec *r)
 {
 	u32 args = r->fmt ? r->fmt->arg_cnt : 0;
 
-	if (r->map > img->script_maps.cnt || args > r->field_cnt || r->fixed_sz < sizeof(struct rec_head) ||
-	    r->fixed_end > r->fixed_sz)
+	if (r->map > img->script_maps.cnt || r->reset > MAP_ZERO || args > r->field_cnt ||
+	    r->fixed_sz < sizeof(struct rec_head) || r->fixed_end > r->fixed_sz)
 		return false;
 	for (u32 i = 0; i < r->field_cnt; i++) {
 		const struct rec_field *f = &r->fields[i];

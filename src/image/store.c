@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "image/store.h"
 
+#include <errno.h>
+
+#include "image/shared.h"
+
 static u32 store_cnt(void)
 {
 	u32 cnt = 0;
@@ -57,4 +61,45 @@ void *store_work(const struct object *obj, const struct store *s)
 		if (row == s)
 			return obj->works[i];
 	return NULL;
+}
+
+static u64 *turn_at(const struct object *obj, u32 turn_off)
+{
+	u8 *data = turn_off ? obj->ops->map_mem((struct object *)obj, MAP_IDX_DATA) : NULL;
+
+	return data ? (u64 *)(data + turn_off) : NULL;
+}
+
+u32 store_turn(const struct object *obj, u32 turn_off)
+{
+	const u64 *turn = turn_at(obj, turn_off);
+
+	return turn && __atomic_load_n(turn, __ATOMIC_RELAXED);
+}
+
+int store_change_turn(struct object *obj, u32 turn_off)
+{
+	u64 *turn = turn_at(obj, turn_off);
+	int err;
+
+	if (!turn)
+		return 0;
+	__atomic_store_n(turn, !*turn, __ATOMIC_SEQ_CST);
+	err = obj->ops->quiesce ? obj->ops->quiesce(obj) : -EOPNOTSUPP;
+	if (err) /* both may be in use */
+		__atomic_store_n(turn, !*turn, __ATOMIC_SEQ_CST);
+	return err;
+}
+
+u8 *store_take_shares(struct object *obj, u32 off, u32 size)
+{
+	const struct data_layout *lay = &obj->image->data;
+	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA), *shares;
+
+	if (!data)
+		return NULL;
+	shares = xzalloc((size_t)lay->cpu_cnt * size);
+	for (u32 cpu = 0; cpu < lay->cpu_cnt; cpu++)
+		shared_take(shares + (size_t)cpu * size, data + lay->shared_sz + (size_t)cpu * lay->cpu_sz + off, size);
+	return shares;
 }

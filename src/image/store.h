@@ -47,9 +47,11 @@ struct store {
 	/* Reads one entry, with one value in d; -ENOENT: there is none. */
 	int (*read_key)(struct object *obj, const struct script_map *m, const struct layer *y, const void *key,
 			struct map_dump *d);
-	/* Removes all entries, or sets all values to zero. What programs add meanwhile may be removed, too, or stay. */
-	int (*clear)(struct object *obj, const struct script_map *m, const struct layer *y);
-	int (*zero)(struct object *obj, const struct script_map *m, const struct layer *y);
+	/* Reads all entries as read() does, and removes them or sets their values to zero. Each update that programs make
+	 * meanwhile is either in d, or in what a later call reads. So it is if the map is taken (struct map); of others, an
+	 * update may be in neither. */
+	int (*take)(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how,
+		    struct map_dump *d);
 
 	/* Losses of this layer alone. NULL: it loses nothing. */
 	/* How many updates were lost, or with *is_exact false just that some were. data: the data map. */
@@ -76,6 +78,20 @@ void stores_stop(struct object *obj);
 void stores_close(struct object *obj);
 /* What open() returned. */
 void *store_work(const struct object *obj, const struct store *s);
+
+/* Two places for a map, of which programs use the one whose turn it is, and the other one is empty. turn_off: of a word in the
+ * shared part of the data map, 0 or 1; 0: there is only one place.
+ *
+ * A program finds a value and then changes it, so what it changes in one that user space removes in between is lost. To take all
+ * values, user space changes the turn and waits until programs that began before have ended: nobody uses the first place any
+ * more. */
+u32 store_turn(const struct object *obj, u32 turn_off);
+/* Returns 0 or -errno: the turn is as it was. */
+int store_change_turn(struct object *obj, u32 turn_off);
+
+/* Takes size bytes at this offset of each CPU's part of the data map. Returns them one after the other, to be freed; NULL: there
+ * is no such memory. */
+u8 *store_take_shares(struct object *obj, u32 off, u32 size);
 
 /* Bytes of a value as it is shown: the total of an aggregation, else the value itself. */
 static inline u32 store_total_size(const struct type *val)

@@ -495,8 +495,7 @@ static void lower_entries(struct lower *l, struct stmt *s)
 	lower_block(l, s->for_.body);
 	f = end_body(l, &leaves);
 	frame = frame_addr(l);
-	ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(lower_map_whole(l, m)), opnd_reg(ir_func_addr(&l->b, f)),
-		   opnd_reg(frame), opnd_imm(0));
+	lower_map_each(l, m, f, opnd_reg(frame));
 	follow_leaves(l, leaves);
 }
 

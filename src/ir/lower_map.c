@@ -38,6 +38,11 @@ vreg lower_map_find(struct lower *l, struct expr *e)
 	return code_of(y)->find ? code_of(y)->find(l, y, e) : CODE(y, lookup)(l, y, lower_map_key(l, e));
 }
 
+vreg lower_map_each(struct lower *l, const struct map *m, const struct ir_func *callback, struct opnd arg)
+{
+	return CODE(m->lay.top, each)(l, m->lay.top, ir_func_addr(&l->b, callback), arg);
+}
+
 vreg lower_map_whole(struct lower *l, const struct map *m)
 {
 	return CODE(m->lay.top, whole)(l, m->lay.top);
@@ -152,6 +157,15 @@ vreg lower_sum_shares(struct lower *l, const struct type *t, const struct share_
 vreg lower_map_sum(struct lower *l, const struct map *m, struct mem key)
 {
 	return CODE(m->lay.top, read_agg)(l, m->lay.top, m, key);
+}
+
+void lower_branch_by_turn(struct lower *l, u32 turn_off, struct ir_block *second)
+{
+	struct ir_block *first = ir_block_new(l->b.f);
+	vreg turn = ir_load(&l->b, ir_mapval(&l->b, MAP_IDX_DATA, turn_off), 0, 8);
+
+	ir_br(&l->b, C_NE, turn, opnd_imm(0), second, first);
+	ir_place(&l->b, first);
 }
 
 /* Reading */

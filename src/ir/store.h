@@ -59,7 +59,9 @@ struct store_code {
 	vreg (*remove)(struct lower *l, struct layer *y, struct expr *e, bool want_missing);
 	/* The number of an aggregation over all CPUs. */
 	vreg (*read_agg)(struct lower *l, struct layer *y, const struct map *m, struct mem key);
-	/* All of the map: the kernel's map, which for_each_map_elem() takes; without key the address of the value. */
+	/* Maps with key: the helper for_each_map_elem(), and what it returns. */
+	vreg (*each)(struct lower *l, struct layer *y, vreg callback, struct opnd arg);
+	/* Maps without key: the address of the value. */
 	vreg (*whole)(struct lower *l, struct layer *y);
 
 	/* Code by a key that is in memory. */
@@ -90,6 +92,9 @@ void lower_pin_args(struct lower *l, struct expr *call);
 vreg lower_remove_by_key(struct lower *l, struct layer *y, struct mem key, bool want_missing);
 /* The program changes the map: values that it read before are not known any more. */
 void lower_map_forget(struct lower *l, const struct map *m);
+
+/* Goes to `second` if it is the turn of the second place (store_turn()), else on in a new block. */
+void lower_branch_by_turn(struct lower *l, u32 turn_off, struct ir_block *second);
 
 /* The number of an aggregation whose shares all CPUs have one of. share() returns the address of a CPU's, or goes to `none` if
  * there is none of any CPU. */

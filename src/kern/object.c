@@ -3,6 +3,7 @@
 #include "image/object.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -38,6 +39,7 @@ struct kobject {
 	bool has_data, has_ctrl;
 	struct rcu_waiter waiter;
 	bool has_waiter;
+	pthread_mutex_t waiter_lock; /* of has_waiter */
 };
 
 /* What loading needs to know besides the object. */
@@ -572,9 +574,9 @@ static int op_map_delete(struct object *base, u32 map, const void *keys, u32 cnt
 	return 0;
 }
 
-static int op_map_update(struct object *base, u32 map, const void *key, const void *value)
+static int op_map_update(struct object *base, u32 map, const void *key, const void *value, u64 flags)
 {
-	return kern_map_update(((struct kobject *)base)->maps[map].fd, key, value, BPF_ANY);
+	return kern_map_update(((struct kobject *)base)->maps[map].fd, key, value, flags);
 }
 
 static int op_consume(struct object *base, object_record_fn fn, void *arg)
@@ -633,9 +635,12 @@ static u64 op_prog_missed(struct object *base, u32 prog)
 static int op_quiesce(struct object *base)
 {
 	struct kobject *o = (struct kobject *)base;
-	int err = o->has_waiter ? 0 : rcu_waiter_open(&o->waiter);
+	int err;
 
+	pthread_mutex_lock(&o->waiter_lock);
+	err = o->has_waiter ? 0 : rcu_waiter_open(&o->waiter);
 	o->has_waiter |= !err;
+	pthread_mutex_unlock(&o->waiter_lock);
 	return err ? err : rcu_wait(&o->waiter);
 }
 
@@ -664,6 +669,7 @@ static struct kobject *object_new(const struct image *img)
 
 	o->base.ops = &kern_ops;
 	o->base.image = img;
+	pthread_mutex_init(&o->waiter_lock, NULL);
 	o->btf_fd = o->epoll_fd = -1;
 	o->maps = xzalloc(img->maps.cnt * sizeof(*o->maps));
 	o->progs = xzalloc(img->progs.cnt * sizeof(*o->progs));

@@ -112,6 +112,8 @@ struct expr {
 			const struct fn *fn; /* resolve */
 			u32 suffix;          /* argN: N */
 			void *note;          /* data that the function's check() keeps for its lower() */
+			u32 reset;           /* print(@m): enum map_reset, which a later call asks for … */
+			bool is_done_before; /* … and this is that call */
 		} call;
 		struct {
 			const char *name; /* without the $ */

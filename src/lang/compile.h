@@ -49,6 +49,7 @@ struct map {
 	u32 element_uses; /* that go to an element in place, or to all of them: neither of these, nor a value read, assigned or
 			     deleted by its key */
 	bool is_cleared;  /* all at once */
+	bool is_taken;    /* printed and then cleared or zeroed in one step, while programs update it: lang/resets.c */
 	bool is_busy;     /* updated by a map function, or added to, where that may happen often */
 	bool is_by_stack; /* is_busy, by a key that ends in a stack that the kernel has a number for */
 	bool is_poisoned; /* what was to be assigned to it is wrong: nothing more is said about it */
@@ -136,6 +137,7 @@ bool lang_config(struct compile *c);         /* config block and environment →
 bool lang_expand(struct compile *c);         /* attach points → sites and units; asks the providers */
 bool lang_check(struct compile *c);          /* names, types, constants */
 void lang_uses(struct compile *c);           /* what bodies do with maps */
+void lang_resets(struct unit *u);            /* its part for maps that are printed and emptied */
 
 /* `-- --help`: the script's options are to be shown, not the script run. */
 bool lang_wants_help(const struct compile *c);

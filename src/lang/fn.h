@@ -41,7 +41,7 @@ enum fn_flags {
 	FN_SMALL = 1 << 14,      /* its value is never negative, nor too large for a signed integer of its size */
 	FN_REMOVES = 1 << 15,    /* takes single entries out of its first argument, a map */
 	FN_BY_KEY = 1 << 16,     /* its first argument is a map, of which it wants the entry of one key */
-	FN_CLEARS = 1 << 17,     /* empties its first argument, a map */
+	FN_LEAVES = 1 << 17,     /* may end the program: later statements do not run */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.
@@ -71,6 +71,7 @@ struct fn {
 	bool (*prepare)(struct check *c, struct expr *call);
 	u32 needs;    /* bits of enum need (image/need.h) */
 	u64 features; /* bits of enum kern_feature without which it cannot be used */
+	u32 reset; /* enum map_reset: what event() does to its first argument, a map; 0: nothing of that kind */
 };
 
 /* Rows of one subject; fn/all.c lists the families. */

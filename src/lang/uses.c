@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One walk of each body after the check: what it does with maps, and what its predicate needs. Lowering and the choice of how
  * maps are stored rely on it. */
+#include "image/image.h"
 #include "lang/check.h"
 #include "lang/compile.h"
 #include "lang/fn.h"
@@ -48,7 +49,7 @@ static void note_maps(const struct user *u, const struct expr *e)
 		m->element_uses -= !first->map.key;
 	}
 	m->is_churned |= flags & FN_REMOVES;
-	m->is_cleared |= flags & FN_CLEARS;
+	m->is_cleared |= e->call.fn->reset == MAP_CLEAR;
 }
 
 /* A predicate that works with long strings or buffers, or has loops, needs the scratch area before the body does. */
@@ -75,5 +76,6 @@ void lang_uses(struct compile *c)
 		if (u->pred)
 			expr_walk(u->pred, look_at, &(struct user){ c, u, true });
 		block_walk(u->body, look_at, &(struct user){ c, u, false });
+		lang_resets(u);
 	}
 }

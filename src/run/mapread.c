@@ -311,12 +311,15 @@ static void snap_init(struct map_snap *s, const struct script_map *m, s64 div)
 	*s = (struct map_snap){ .view = { .name = m->name, .key = m->key, .val = m->val, .div = div > 0 ? (u64)div : 0 } };
 }
 
-int map_snap_read(struct map_snap *s, struct object *obj, const struct script_map *m, s64 top, s64 div)
+int map_snap_take(struct map_snap *s, struct object *obj, const struct script_map *m, enum map_reset reset, s64 top, s64 div)
 {
 	int err;
 
 	snap_init(s, m, div);
-	err = m->top->store->read(obj, m, m->top, &s->dump);
+	if (reset == MAP_KEEP)
+		err = m->top->store->read(obj, m, m->top, &s->dump);
+	else
+		err = m->top->store->take ? m->top->store->take(obj, m, m->top, reset, &s->dump) : -EOPNOTSUPP;
 	if (err)
 		return err;
 	if (type_is_agg(m->val) && !s->dump.is_total)
@@ -329,6 +332,11 @@ int map_snap_read(struct map_snap *s, struct object *obj, const struct script_ma
 		order_entries(s, top > 0 ? (u64)top : 0);
 	}
 	return 0;
+}
+
+int map_snap_read(struct map_snap *s, struct object *obj, const struct script_map *m, s64 top, s64 div)
+{
+	return map_snap_take(s, obj, m, MAP_KEEP, top, div);
 }
 
 /* The value of a missing key. */

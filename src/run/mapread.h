@@ -19,6 +19,8 @@ struct map_snap {
 /* top > 0: only the last (largest) top entries. div: as print() has it, 0 or 1: none. A scalar that was never set has no entry.
  * Returns 0 or -errno; map_snap_release() is needed after success only. */
 int map_snap_read(struct map_snap *s, struct object *obj, const struct script_map *m, s64 top, s64 div);
+/* The same, and in one step clears or zeroes the map. */
+int map_snap_take(struct map_snap *s, struct object *obj, const struct script_map *m, enum map_reset reset, s64 top, s64 div);
 /* The one entry of this key; a missing key has the value zero. */
 int map_snap_read_key(struct map_snap *s, struct object *obj, const struct script_map *m, const void *key);
 /* Gives an unset scalar the value zero, which is what print() shows for it. */

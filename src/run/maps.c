@@ -17,10 +17,10 @@ static void complain(struct session *s, const struct script_map *m, const char *
 	free(msg);
 }
 
-void session_print_map(struct session *s, const struct script_map *m, s64 top, s64 div)
+void session_print_map(struct session *s, const struct script_map *m, enum map_reset reset, s64 top, s64 div)
 {
 	struct map_snap snap;
-	int err = map_snap_read(&snap, s->obj, m, top, div);
+	int err = map_snap_take(&snap, s->obj, m, reset, top, div);
 
 	if (err) {
 		complain(s, m, "read", err);
@@ -80,20 +80,14 @@ void session_print_maps(struct session *s)
 	free(maps);
 }
 
-void session_clear_map(struct session *s, const struct script_map *m)
+void session_reset_map(struct session *s, const struct script_map *m, enum map_reset reset)
 {
-	int err = m->top->store->clear ? m->top->store->clear(s->obj, m, m->top) : -EOPNOTSUPP;
+	struct map_dump d = {};
+	int err = m->top->store->take ? m->top->store->take(s->obj, m, m->top, reset, &d) : -EOPNOTSUPP;
 
 	if (err)
-		complain(s, m, "clear", err);
-}
-
-void session_zero_map(struct session *s, const struct script_map *m)
-{
-	int err = m->top->store->zero ? m->top->store->zero(s->obj, m, m->top) : -EOPNOTSUPP;
-
-	if (err)
-		complain(s, m, "zero", err);
+		complain(s, m, reset == MAP_CLEAR ? "clear" : "zero", err);
+	map_dump_release(&d);
 }
 
 /* ---- whose addresses are in maps ---- */

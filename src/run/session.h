@@ -93,12 +93,12 @@ void session_print_value(struct session *s, const struct rec *rec, const u8 *dat
 void session_format(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out);
 /* The same for another reader than a terminal: bytes as they are. */
 void session_format_raw(struct session *s, const struct rec *rec, const u8 *data, u32 len, struct sbuf *out);
-/* print(@m, top, div); 0: neither. */
-void session_print_map(struct session *s, const struct script_map *m, s64 top, s64 div);
+/* print(@m, top, div); 0: neither. reset: what happens to the map in one step with it. */
+void session_print_map(struct session *s, const struct script_map *m, enum map_reset reset, s64 top, s64 div);
 /* print(@m[k]): the value alone, as it is now. key has the map's key type. */
 void session_print_key(struct session *s, const struct script_map *m, const void *key);
-void session_clear_map(struct session *s, const struct script_map *m);
-void session_zero_map(struct session *s, const struct script_map *m);
+/* clear(@m), zero(@m). */
+void session_reset_map(struct session *s, const struct script_map *m, enum map_reset reset);
 /* Lets go of what is known of processes that have ended and that no map has addresses of. */
 void session_forget_processes(struct session *s);
 /* exit(code): the first one decides. */

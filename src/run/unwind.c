@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/smap.h"
+#include "image/uapi.h"
 #include "image/unwind.h"
 #include "sym/cfi.h"
 #include "sym/ldcache.h"
@@ -62,7 +63,7 @@ static bool put(struct unwind *u, u32 map, const void *key, const void *value)
 	for (u32 i = 0; err == -ENOMEM && i < TRIES; i++) {
 		if (i)
 			nanosleep(&nap, NULL);
-		err = u->s->obj->ops->map_update(u->s->obj, map, key, value);
+		err = u->s->obj->ops->map_update(u->s->obj, map, key, value, BPF_ANY);
 	}
 	return !err;
 }

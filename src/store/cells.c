@@ -138,9 +138,26 @@ struct gathering {
 	const struct script_map *map;
 	const struct layer *layer;
 	const struct cell_keys *keys;
+	enum map_reset how;
 	struct index x;
 	struct map_dump *d;
 };
+
+/* The value of a cell, which is taken away unless it is kept. Keys keep their cells, since programs may be about to use them. In
+ * a cell that all CPUs share, the mark says that there is a value, and goes first: an assignment meanwhile sets it again. */
+static void load_value(const struct gathering *g, u8 *cell, u8 *value)
+{
+	const struct cells *c = cells_of(g->layer);
+	s64 mark = __atomic_load_n((s64 *)cell, __ATOMIC_RELAXED);
+
+	if (g->how != MAP_KEEP && c->is_percpu) {
+		shared_take(value, cell + c->val_off, g->map->val->size);
+		return;
+	}
+	if (g->how != MAP_KEEP && mark > 0)
+		__atomic_compare_exchange_n((s64 *)cell, &mark, -mark, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	shared_copy(value, cell + c->val_off, g->map->val->size);
+}
 
 /* Entries of the tables, those of one key added up, go to the start of the dump. */
 static void gather(const struct gathering *g, const struct tables *t)
@@ -148,15 +165,18 @@ static void gather(const struct gathering *g, const struct tables *t)
 	const struct script_map *m = g->map;
 	const struct cells *c = cells_of(g->layer);
 	struct map_dump *d = g->d;
-	u8 *whole = g->keys ? xrealloc(NULL, m->key->size) : NULL;
+	u8 *whole = g->keys ? xrealloc(NULL, m->key->size) : NULL, *value = xzalloc(ALIGN_UP(m->val->size, 8));
 
 	for (u32 table = 0; table < t->cnt; table++)
 		for (u32 i = 0; i < c->cnt; i++) {
-			const u8 *cell = cell_at(c, t, table, i), *value = cell + c->val_off;
+			u8 *cell = cell_at(c, t, table, i);
 			u32 small, *place;
 			const u8 *key = key_of(m, cell, &small);
 
-			if (!key || !has_value(m, value))
+			if (!key)
+				continue;
+			load_value(g, cell, value);
+			if (!has_value(m, value))
 				continue;
 			if (g->keys) {
 				g->keys->expand(g->obj, m, g->layer, key, whole);
@@ -172,6 +192,7 @@ static void gather(const struct gathering *g, const struct tables *t)
 			*place = d->cnt;
 		}
 	free(whole);
+	free(value);
 }
 
 /* What was read from behind. */
@@ -200,10 +221,11 @@ static void add_behind(const struct gathering *g, const struct map_dump *behind)
 }
 
 int cells_read(struct object *obj, const struct script_map *m, const struct layer *y, const struct cell_keys *k,
-	       struct map_dump *d)
+	       enum map_reset how, struct map_dump *d)
 {
-	struct gathering g = { .obj = obj, .map = m, .layer = y, .keys = k, .d = d };
-	int err = y->behind->store->read(obj, m, y->behind, d);
+	const struct store *behind_store = y->behind->store;
+	struct gathering g = { .obj = obj, .map = m, .layer = y, .keys = k, .how = how, .d = d };
+	int err = how == MAP_KEEP ? behind_store->read(obj, m, y->behind, d) : behind_store->take(obj, m, y->behind, how, d);
 	struct map_dump behind = *d;
 	struct tables t;
 	u32 most;
@@ -225,27 +247,6 @@ int cells_read(struct object *obj, const struct script_map *m, const struct laye
 	free(g.x.at);
 	map_dump_release(&behind);
 	return 0;
-}
-
-int cells_clear(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	int err = y->behind->store->clear(obj, m, y->behind);
-	const struct cells *c = cells_of(y);
-	struct tables t;
-
-	if (!find_tables(obj, c, &t))
-		return -ENODATA;
-	for (u32 table = 0; table < t.cnt; table++)
-		for (u32 i = 0; i < c->cnt; i++) {
-			u8 *cell = cell_at(c, &t, table, i);
-			s64 mark = __atomic_load_n((s64 *)cell, __ATOMIC_RELAXED);
-
-			if (c->is_percpu)
-				shared_zero(cell + c->val_off, m->val->size);
-			else if (mark > 0) /* a value that comes meanwhile changes it back */
-				__atomic_compare_exchange_n((s64 *)cell, &mark, -mark, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-		}
-	return err;
 }
 
 /* ---- layout ---- */

@@ -61,11 +61,10 @@ struct cell_keys {
 	/* Makes one form of several that mean the same. */
 	void (*normalize)(const struct script_map *m, const struct layer *y, u8 *key);
 };
-/* Reads what lies behind, and adds what is in the cells. k: NULL if the keys are the same. */
+/* Reads or takes what lies behind, and adds what is in the cells. k: NULL if the keys are the same. how: MAP_KEEP or MAP_CLEAR.
+ */
 int cells_read(struct object *obj, const struct script_map *m, const struct layer *y, const struct cell_keys *k,
-	       struct map_dump *d);
-/* Takes all values away, and those behind. Keys keep their cells, since programs may be about to use them. */
-int cells_clear(struct object *obj, const struct script_map *m, const struct layer *y);
+	       enum map_reset how, struct map_dump *d);
 
 /* ---- programs ---- */
 

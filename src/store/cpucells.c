@@ -14,7 +14,12 @@ static bool is_sound(const struct image *img, const struct script_map *m, const 
 
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
-	return cells_read(obj, m, y, NULL, d);
+	return cells_read(obj, m, y, NULL, MAP_KEEP, d);
+}
+
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
+{
+	return cells_read(obj, m, y, NULL, how, d);
 }
 
 /* What programs do with the map is to add to values. A sum that is 0 and one that was cleared would look the same. */
@@ -100,5 +105,5 @@ const struct store store_cpu_cells = {
 	.pack = cells_pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = cells_clear,
+	.take = take,
 };

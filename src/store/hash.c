@@ -19,13 +19,14 @@ static void pack(struct packer *p, struct layer *y)
 {
 	struct hash_layer *h = (struct hash_layer *)y;
 
-	pack_value(p, &h->image_map);
+	pack_value(p, &h->maps);
 	pack_value(p, &h->is_percpu);
+	pack_value(p, &h->turn_off);
 	pack_value(p, &h->lost_off);
 	pack_value(p, &h->spill_off);
 }
 
-bool hash_map_is(const struct image *img, u32 image_map, u32 key_sz, u32 value_sz, bool is_percpu)
+static bool hash_map_is(const struct image *img, u32 image_map, u32 key_sz, u32 value_sz, bool is_percpu)
 {
 	const struct image_map *m = image_map < img->maps.cnt ? &img->maps.at[image_map] : NULL;
 
@@ -35,19 +36,36 @@ bool hash_map_is(const struct image *img, u32 image_map, u32 key_sz, u32 value_s
 			   m->type == BPF_MAP_TYPE_HASH || m->type == BPF_MAP_TYPE_LRU_HASH;
 }
 
+bool hash_maps_are(const struct image *img, const struct hash_maps *maps, u32 key_sz, u32 value_sz, bool is_percpu)
+{
+	return hash_map_is(img, maps->at[0], key_sz, value_sz, is_percpu) &&
+		hash_map_is(img, maps->at[1], key_sz, value_sz, is_percpu);
+}
+
 static bool is_sound(const struct image *img, const struct script_map *m, const struct layer *y)
 {
 	const struct hash_layer *h = hash_layer(y);
 	u32 shared = img->data.shared_sz;
 
-	return !y->behind && m->key && hash_map_is(img, h->image_map, m->key->size, m->val->size, h->is_percpu) &&
-		!(h->lost_off % 8) && !(h->spill_off % 8) && (!h->lost_off || is_within(h->lost_off, 8, shared)) &&
+	return !y->behind && m->key && hash_maps_are(img, &h->maps, m->key->size, m->val->size, h->is_percpu) &&
+		!(h->turn_off % 8) && (!h->turn_off || is_within(h->turn_off, 8, shared)) && !(h->lost_off % 8) &&
+		!(h->spill_off % 8) && (!h->lost_off || is_within(h->lost_off, 8, shared)) &&
 		(!h->spill_off || is_within(h->spill_off, ALIGN_UP((u64)m->val->size, 8), shared));
+}
+
+u32 hash_map_in_use(const struct object *obj, const struct layer *y, const struct hash_maps *maps)
+{
+	return maps->at[store_turn(obj, hash_layer(y)->turn_off)];
+}
+
+static u32 map_in_use(const struct object *obj, const struct layer *y)
+{
+	return hash_map_in_use(obj, y, &hash_layer(y)->maps);
 }
 
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
-	return obj->ops->map_read(obj, hash_layer(y)->image_map, d);
+	return obj->ops->map_read(obj, map_in_use(obj, y), d);
 }
 
 static int read_key(struct object *obj, const struct script_map *m, const struct layer *y, const void *key, struct map_dump *d)
@@ -58,39 +76,40 @@ static int read_key(struct object *obj, const struct script_map *m, const struct
 
 	*d = (struct map_dump){ .cnt = 1, .stride = cpu_cnt * size, .cpu_cnt = cpu_cnt, .value_sz = size };
 	d->values = xzalloc(d->stride);
-	err = obj->ops->map_lookup(obj, hash_layer(y)->image_map, key, d->values);
+	err = obj->ops->map_lookup(obj, map_in_use(obj, y), key, d->values);
 	if (err)
 		map_dump_release(d);
 	return err;
 }
 
-int hash_map_clear(struct object *obj, u32 image_map)
+/* Gives keys that are in d the value zero again, unless a program was faster to put something there. */
+static void insert_zeroes(struct object *obj, u32 map, const struct map_dump *d)
 {
-	struct map_dump d = {};
-	int err = obj->ops->map_read(obj, image_map, &d);
+	u8 *zeroes = xzalloc(d->stride);
 
-	if (!err)
-		err = obj->ops->map_delete(obj, image_map, d.keys, d.cnt);
-	map_dump_release(&d);
-	return err;
-}
-
-static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	return hash_map_clear(obj, hash_layer(y)->image_map);
-}
-
-static int zero(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	u32 map = hash_layer(y)->image_map;
-	struct map_dump d = {};
-	int err = obj->ops->map_read(obj, map, &d);
-	u8 *zeroes = xzalloc(d.stride);
-
-	for (u32 i = 0; !err && i < d.cnt; i++)
-		err = obj->ops->map_update(obj, map, d.keys + (size_t)i * d.key_sz, zeroes);
+	for (u32 i = 0; i < d->cnt; i++)
+		obj->ops->map_update(obj, map, d->keys + (size_t)i * d->key_sz, zeroes, BPF_NOEXIST);
 	free(zeroes);
-	map_dump_release(&d);
+}
+
+/* An empty map is not worth the wait. */
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
+{
+	u32 map = map_in_use(obj, y);
+	int err = obj->ops->map_read(obj, map, d);
+
+	if (!err && d->cnt && hash_layer(y)->turn_off) {
+		map_dump_release(d);
+		err = store_change_turn(obj, hash_layer(y)->turn_off);
+		if (!err)
+			err = obj->ops->map_read(obj, map, d);
+	}
+	if (!err)
+		err = obj->ops->map_delete(obj, map, d->keys, d->cnt);
+	if (!err && how == MAP_ZERO)
+		insert_zeroes(obj, map_in_use(obj, y), d);
+	if (err)
+		map_dump_release(d);
 	return err;
 }
 
@@ -125,7 +144,7 @@ bool hash_map_is_full(struct object *obj, u32 image_map, u32 max_entries)
 
 static bool is_full(struct object *obj, const struct script_map *m, const struct layer *y)
 {
-	return hash_map_is_full(obj, hash_layer(y)->image_map, m->max_entries);
+	return hash_map_is_full(obj, map_in_use(obj, y), m->max_entries);
 }
 
 /* ---- programs ---- */
@@ -153,6 +172,8 @@ static struct layer *lay_out(struct compile *c, struct map *m, struct data_room 
 	h->lost_off = data_take(&room->shared, 8, 8);
 	if (type_is_agg(m->val) || type_is_integral(m->val))
 		h->spill_off = data_take(&room->shared, ALIGN_UP(m->val->size, 8), 8);
+	if (m->is_taken)
+		h->turn_off = data_take(&room->shared, 8, 8);
 	h->is_percpu = type_is_agg(m->val) && needs_shares(c, m, front);
 	return &h->base;
 }
@@ -189,29 +210,86 @@ static const char *kernel_name(struct compile *c, const char *name)
 	return arena_strndup(c->arena, name[1] ? name + 1 : "anon", MIN(15, strlen(name[1] ? name + 1 : "anon")));
 }
 
+void hash_add_maps(struct compile *c, const struct layer *y, const struct image_map *map, struct hash_maps *maps)
+{
+	for (u32 i = 0; i < 2; i++) {
+		maps->at[i] = c->image->maps.cnt;
+		if (!i || hash_layer(y)->turn_off)
+			avec_push(c->arena, &c->image->maps, *map);
+		else
+			maps->at[i] = maps->at[0];
+	}
+}
+
 static void add_maps(struct compile *c, struct map *m, struct layer *y)
 {
 	struct hash_layer *h = (struct hash_layer *)y;
 
-	h->image_map = c->image->maps.cnt;
-	avec_push(c->arena, &c->image->maps,
-		  (struct image_map){ .name = kernel_name(c, m->name),
-				      .type = kernel_type(m, h),
-				      .key_sz = MAX(1, m->key->size),
-				      .value_sz = MAX(1, m->val->size),
-				      .max_entries = m->lay.max_entries,
-				      .flags = is_preallocated(m, h) ? 0 : BPF_F_NO_PREALLOC,
-				      .script_map = m->index + 1 });
+	hash_add_maps(c, y,
+		      &(struct image_map){ .name = kernel_name(c, m->name),
+					   .type = kernel_type(m, h),
+					   .key_sz = MAX(1, m->key->size),
+					   .value_sz = MAX(1, m->val->size),
+					   .max_entries = m->lay.max_entries,
+					   .flags = is_preallocated(m, h) ? 0 : BPF_F_NO_PREALLOC,
+					   .script_map = m->index + 1 },
+		      &h->maps);
 }
 
-static vreg whole(struct lower *l, struct layer *y)
+static vreg map_of(struct lower *l, const struct layer *y)
 {
-	return ir_map(&l->b, hash_layer(y)->image_map);
+	const struct hash_layer *h = hash_layer(y);
+	struct ir_block *second, *done;
+	vreg map;
+
+	if (!h->turn_off)
+		return ir_map(&l->b, h->maps.at[0]);
+	second = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	map = ir_vreg(l->b.f);
+	lower_branch_by_turn(l, h->turn_off, second);
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, h->maps.at[0])));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, second);
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, h->maps.at[1])));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return map;
+}
+
+static void visit(struct lower *l, u32 map, vreg callback, struct opnd arg, vreg cnt)
+{
+	ir_mov_to(&l->b, cnt,
+		  opnd_reg(ir_call_of(&l->b, HELPER_for_each_map_elem, opnd_reg(ir_map(&l->b, map)), opnd_reg(callback), arg,
+				      opnd_imm(0))));
+}
+
+/* The kernel's function takes no pointer that may be one of two maps. */
+static vreg each(struct lower *l, struct layer *y, vreg callback, struct opnd arg)
+{
+	const struct hash_layer *h = hash_layer(y);
+	struct ir_block *second, *done;
+	vreg cnt = ir_vreg(l->b.f);
+
+	if (!h->turn_off) {
+		visit(l, h->maps.at[0], callback, arg, cnt);
+		return cnt;
+	}
+	second = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	lower_branch_by_turn(l, hash_layer(y)->turn_off, second);
+	visit(l, h->maps.at[0], callback, arg, cnt);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, second);
+	visit(l, h->maps.at[1], callback, arg, cnt);
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return cnt;
 }
 
 static vreg lookup(struct lower *l, struct layer *y, struct mem key)
 {
-	vreg map = whole(l, y);
+	vreg map = map_of(l, y);
 
 	return ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)));
 }
@@ -219,7 +297,7 @@ static vreg lookup(struct lower *l, struct layer *y, struct mem key)
 static void put(struct lower *l, struct layer *y, struct mem key, struct mem val)
 {
 	struct ir_block *full, *done;
-	vreg map = whole(l, y), err;
+	vreg map = map_of(l, y), err;
 
 	err = ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(lower_addr(l, key)), opnd_reg(lower_addr(l, val)),
 			 opnd_imm(BPF_ANY));
@@ -232,7 +310,7 @@ static void put(struct lower *l, struct layer *y, struct mem key, struct mem val
 	ir_place(&l->b, done);
 }
 
-void hash_look_for(struct lower *l, vreg map, vreg key, vreg p, struct ir_block *found, struct ir_block *missing)
+static void look_for(struct lower *l, vreg map, vreg key, vreg p, struct ir_block *found, struct ir_block *missing)
 {
 	ir_mov_to(&l->b, p, opnd_reg(ir_call_of(&l->b, HELPER_map_lookup_elem, opnd_reg(map), opnd_reg(key))));
 	ir_br(&l->b, C_NE, p, opnd_imm(0), found, missing);
@@ -248,19 +326,38 @@ void hash_insert_missing(struct lower *l, const struct layer *y, const struct ma
 	vreg zeroes = ir_mapval(&l->b, MAP_IDX_CONST, lower_const_zeroes(l, m->val->size));
 
 	ir_call_of(&l->b, HELPER_map_update_elem, opnd_reg(map), opnd_reg(key), opnd_reg(zeroes), opnd_imm(BPF_NOEXIST));
-	hash_look_for(l, map, key, p, found, full);
+	look_for(l, map, key, p, found, full);
 	ir_place(&l->b, full);
 	ir_mov_to(&l->b, p, opnd_reg(ir_mapval(&l->b, MAP_IDX_DATA, hash_layer(y)->spill_off)));
 	ir_jmp(&l->b, found);
 }
 
+/* A lookup for each map: the kernel calls the function of a constant map directly. */
+void hash_look_in(struct lower *l, const struct layer *y, const struct hash_maps *maps, vreg map, vreg key, vreg p,
+		  struct ir_block *found, struct ir_block *missing)
+{
+	struct ir_block *second = NULL;
+
+	if (hash_layer(y)->turn_off) {
+		second = ir_block_new(l->b.f);
+		lower_branch_by_turn(l, hash_layer(y)->turn_off, second);
+	}
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, maps->at[0])));
+	look_for(l, map, key, p, found, missing);
+	if (!second)
+		return;
+	ir_place(&l->b, second);
+	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, maps->at[1])));
+	look_for(l, map, key, p, found, missing);
+}
+
 static void element(struct lower *l, struct layer *y, const struct map *m, struct mem key, vreg p)
 {
 	struct ir_block *missing = ir_block_new(l->b.f), *found = ir_block_new(l->b.f);
-	vreg map = whole(l, y), at = lower_addr(l, key);
+	vreg map = ir_vreg(l->b.f), at = lower_addr(l, key);
 	u32 mark = lower_mark(l);
 
-	hash_look_for(l, map, at, p, found, missing);
+	hash_look_in(l, y, &hash_layer(y)->maps, map, at, p, found, missing);
 	ir_place(&l->b, missing);
 	hash_insert_missing(l, y, m, map, at, p, found);
 	ir_place(&l->b, found);
@@ -269,13 +366,13 @@ static void element(struct lower *l, struct layer *y, const struct map *m, struc
 
 static vreg drop(struct lower *l, struct layer *y, struct mem key)
 {
-	return ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(whole(l, y)), opnd_reg(lower_addr(l, key)));
+	return ir_call_of(&l->b, HELPER_map_delete_elem, opnd_reg(map_of(l, y)), opnd_reg(lower_addr(l, key)));
 }
 
 static vreg share(struct lower *l, const struct share_source *s, vreg cpu, struct ir_block *none)
 {
 	struct ir_block *found = ir_block_new(l->b.f);
-	vreg at = ir_call_of(&l->b, HELPER_map_lookup_percpu_elem, opnd_reg(whole(l, s->layer)), opnd_reg(lower_addr(l, s->key)),
+	vreg at = ir_call_of(&l->b, HELPER_map_lookup_percpu_elem, opnd_reg(map_of(l, s->layer)), opnd_reg(lower_addr(l, s->key)),
 			     opnd_reg(cpu));
 
 	ir_br(&l->b, C_EQ, at, opnd_imm(0), none, found);
@@ -295,7 +392,7 @@ static const struct store_code code = {
 	.lay_out = lay_out,
 	.add_maps = add_maps,
 	.read_agg = read_agg,
-	.whole = whole,
+	.each = each,
 	.lookup = lookup,
 	.element = element,
 	.put = put,
@@ -310,8 +407,7 @@ const struct store store_hash = {
 	.is_sound = is_sound,
 	.read = read_map,
 	.read_key = read_key,
-	.clear = clear,
-	.zero = zero,
+	.take = take,
 	.lost = lost,
 	.is_full = is_full,
 };

@@ -17,14 +17,15 @@ void scalar_pack(struct packer *p, struct layer *y)
 
 	pack_value(p, &s->data_off);
 	pack_value(p, &s->flag_off);
+	pack_value(p, &s->turn_off);
 }
 
 static bool is_sound(const struct image *img, const struct script_map *m, const struct layer *y)
 {
 	const struct scalar_layer *s = scalar_layer(y);
 
-	return !y->behind && !m->key && !type_is_agg(m->val) && s->flag_off < img->data.shared_sz && !(s->data_off % 8) &&
-		is_within(s->data_off, m->val->size, img->data.shared_sz);
+	return !y->behind && !m->key && !type_is_agg(m->val) && !s->turn_off && s->flag_off < img->data.shared_sz &&
+		!(s->data_off % 8) && is_within(s->data_off, m->val->size, img->data.shared_sz);
 }
 
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
@@ -40,24 +41,20 @@ static int read_map(struct object *obj, const struct script_map *m, const struct
 	return 0;
 }
 
-static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
+/* The flag first: a program that adds after the value was taken sets it again. One that sets it later than that leaves a value of
+ * zero, which is one that was zeroed. */
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
 {
-	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
+	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA), *flag;
 
 	if (!data)
 		return -ENODATA;
-	__atomic_store_n(data + scalar_layer(y)->flag_off, 0, __ATOMIC_RELEASE);
-	shared_zero(data + scalar_layer(y)->data_off, m->val->size);
-	return 0;
-}
-
-static int zero(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
-
-	if (!data)
-		return -ENODATA;
-	shared_zero(data + scalar_layer(y)->data_off, m->val->size);
+	flag = data + scalar_layer(y)->flag_off;
+	*d = (struct map_dump){ .stride = m->val->size, .is_total = true, .values = xzalloc(m->val->size) };
+	d->cnt = how == MAP_CLEAR ? __atomic_exchange_n(flag, 0, __ATOMIC_SEQ_CST) : __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+	shared_take(d->values, data + scalar_layer(y)->data_off, m->val->size);
+	for (u32 i = 0; i < m->val->size; i++)
+		d->cnt |= d->values[i] != 0;
 	return 0;
 }
 
@@ -150,6 +147,5 @@ const struct store store_scalar = {
 	.pack = scalar_pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = clear,
-	.zero = zero,
+	.take = take,
 };

@@ -10,6 +10,7 @@ struct scalar_layer {
 	struct layer base;
 	u32 data_off; /* of the value: in the shared part (store_scalar), or in each CPU's part (store_shares) */
 	u32 flag_off; /* of a byte in the shared part: 1, something was assigned */
+	u32 turn_off; /* store_shares: not 0, there are two shares, one after the other (store_turn()) */
 };
 
 void scalar_pack(struct packer *p, struct layer *y);

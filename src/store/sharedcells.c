@@ -15,7 +15,12 @@ static bool is_sound(const struct image *img, const struct script_map *m, const 
 
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
-	return cells_read(obj, m, y, NULL, d);
+	return cells_read(obj, m, y, NULL, MAP_KEEP, d);
+}
+
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
+{
+	return cells_read(obj, m, y, NULL, how, d);
 }
 
 /* ---- programs ---- */
@@ -195,5 +200,5 @@ const struct store store_shared_cells = {
 	.pack = cells_pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = cells_clear,
+	.take = take,
 };

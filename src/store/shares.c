@@ -15,7 +15,16 @@ static bool is_sound(const struct image *img, const struct script_map *m, const 
 	const struct scalar_layer *s = scalar_layer(y);
 
 	return !y->behind && !m->key && type_is_agg(m->val) && s->flag_off < img->data.shared_sz && !(s->data_off % 8) &&
-		is_within(s->data_off, m->val->size, img->data.cpu_sz);
+		is_within(s->data_off, (s->turn_off ? 2ull : 1ull) * m->val->size, img->data.cpu_sz) && !(s->turn_off % 8) &&
+		(!s->turn_off || is_within(s->turn_off, 8, img->data.shared_sz));
+}
+
+/* Of the share whose turn it is. */
+static u32 share_off(const struct object *obj, const struct script_map *m, const struct layer *y)
+{
+	const struct scalar_layer *s = scalar_layer(y);
+
+	return s->data_off + store_turn(obj, s->turn_off) * m->val->size;
 }
 
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
@@ -29,43 +38,29 @@ static int read_map(struct object *obj, const struct script_map *m, const struct
 		return -ENODATA;
 	*d = (struct map_dump){ .stride = size, .is_total = true, .values = xzalloc(size) };
 	is_set = __atomic_load_n(data + scalar_layer(y)->flag_off, __ATOMIC_ACQUIRE);
-	any = agg_sum(m->val, data + lay->shared_sz + scalar_layer(y)->data_off, lay->cpu_sz, lay->cpu_cnt, d->values);
+	any = agg_sum(m->val, data + lay->shared_sz + share_off(obj, m, y), lay->cpu_sz, lay->cpu_cnt, d->values);
 	d->cnt = is_set || (any && !agg_may_be_0(m->val));
 	return 0;
 }
 
-static void zero_shares(struct object *obj, const struct script_map *m, const struct layer *y, u8 *data)
+/* The flag is that of store/scalar.c. An aggregation of nothing would look unset, so zero() sets it. */
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
 {
 	const struct data_layout *lay = &obj->image->data;
-
-	for (u32 cpu = 0; cpu < lay->cpu_cnt; cpu++)
-		shared_zero(data + lay->shared_sz + (size_t)cpu * lay->cpu_sz + scalar_layer(y)->data_off, m->val->size);
-}
-
-static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
-
-	if (!data)
-		return -ENODATA;
-	__atomic_store_n(data + scalar_layer(y)->flag_off, 0, __ATOMIC_RELEASE);
-	zero_shares(obj, m, y, data);
-	return 0;
-}
-
-static int zero(struct object *obj, const struct script_map *m, const struct layer *y)
-{
-	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
-	struct map_dump d;
-	int err = read_map(obj, m, y, &d);
+	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA), *flag, *shares;
+	u32 size = store_total_size(m->val), off = share_off(obj, m, y);
+	int err = data ? store_change_turn(obj, scalar_layer(y)->turn_off) : -ENODATA;
 
 	if (err)
 		return err;
-	zero_shares(obj, m, y, data);
-	if (d.cnt)
-		__atomic_store_n(data + scalar_layer(y)->flag_off, 1,
-				 __ATOMIC_RELEASE); /* an aggregation of nothing would look unset */
-	map_dump_release(&d);
+	flag = data + scalar_layer(y)->flag_off;
+	*d = (struct map_dump){ .stride = size, .is_total = true, .values = xzalloc(size) };
+	d->cnt = how == MAP_CLEAR ? __atomic_exchange_n(flag, 0, __ATOMIC_SEQ_CST) : __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+	shares = store_take_shares(obj, off, m->val->size);
+	d->cnt |= agg_sum(m->val, shares, m->val->size, lay->cpu_cnt, d->values);
+	free(shares);
+	if (how == MAP_ZERO && d->cnt)
+		__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -78,7 +73,35 @@ static bool fits(const struct compile *c, const struct map *m, const struct stor
 
 static struct layer *lay_out(struct compile *c, struct map *m, struct data_room *room, const struct store *front)
 {
-	return scalar_layer_new(c->arena, &store_shares, data_take(&room->cpu, m->val->size, 8), room->flag_off);
+	bool has_two = m->is_taken && !m->val->agg->add; /* its numbers belong together, and cannot be taken one by one */
+	u32 off = data_take(&room->cpu, (has_two ? 2 : 1) * m->val->size, 8);
+	struct layer *y = scalar_layer_new(c->arena, &store_shares, off, room->flag_off);
+
+	if (has_two)
+		((struct scalar_layer *)y)->turn_off = data_take(&room->shared, 8, 8);
+	return y;
+}
+
+/* first, the address of the first share; or that of the second. */
+static vreg by_turn(struct lower *l, const struct layer *y, vreg first, u32 size)
+{
+	u32 turn_off = scalar_layer(y)->turn_off;
+	struct ir_block *second, *done;
+	vreg at;
+
+	if (!turn_off)
+		return first;
+	second = ir_block_new(l->b.f);
+	done = ir_block_new(l->b.f);
+	at = ir_vreg(l->b.f);
+	lower_branch_by_turn(l, turn_off, second);
+	ir_mov_to(&l->b, at, opnd_reg(first));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, second);
+	ir_mov_to(&l->b, at, opnd_reg(ir_alu(&l->b, IR_ADD, first, opnd_imm(size))));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return at;
 }
 
 static vreg flag(struct lower *l, struct layer *y)
@@ -88,7 +111,7 @@ static vreg flag(struct lower *l, struct layer *y)
 
 static void update(struct lower *l, struct layer *y, struct expr *e, struct expr *call)
 {
-	struct mem at = { .base = lower_cpu_data(l), .off = scalar_layer(y)->data_off };
+	struct mem at = { .base = by_turn(l, y, lower_cpu_data(l), e->map.map->val->size), .off = scalar_layer(y)->data_off };
 
 	call->call.fn->update(l, call, at);
 	if (!agg_may_be_0(e->map.map->val))
@@ -131,7 +154,7 @@ static vreg clear_shares(struct lower *l, struct layer *y, const struct map *m)
 	mark = lower_mark(l);
 	ir_jmp(&l->b, loop);
 	ir_place(&l->b, loop);
-	at = share_of(l, y, cpu);
+	at = by_turn(l, y, share_of(l, y, cpu), m->val->size);
 	for (u32 i = 0; set_words >> i; i++)
 		if (set_words >> i & 1)
 			ir_alu_to(&l->b, IR_OR, any, any, opnd_reg(ir_load(&l->b, at, 8 * i, 8)));
@@ -166,6 +189,5 @@ const struct store store_shares = {
 	.pack = scalar_pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = clear,
-	.zero = zero,
+	.take = take,
 };

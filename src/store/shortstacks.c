@@ -2,7 +2,6 @@
 /* Aggregations by stack. The kernel hashes and compares whole keys, and a stack that has room for 127 frames is a kilobyte, most
  * of it zeroes. So stacks of few frames have a separate hash map. Its key is a prefix of the full key. */
 #include "image/pack.h"
-#include "store/hash.h"
 #include "store/stacks.h"
 
 /* ---- user space ---- */
@@ -11,7 +10,7 @@ static void pack(struct packer *p, struct layer *y)
 {
 	struct short_layer *s = (struct short_layer *)y;
 
-	pack_value(p, &s->image_map);
+	pack_value(p, &s->maps);
 	pack_value(p, &s->cnt_off);
 	pack_value(p, &s->max);
 }
@@ -26,8 +25,8 @@ static bool is_sound(const struct image *img, const struct script_map *m, const 
 		return false;
 	t = key_last_stack(m->key, &off);
 	return t && s->max <= t->cnt && s->cnt_off == off + type_stack_head(t) - 8 &&
-		hash_map_is(img, s->image_map, off + type_stack_head(t) + (s->max << type_frame_shift(t)), m->val->size,
-			    hash_layer(y->behind)->is_percpu);
+		hash_maps_are(img, &s->maps, off + type_stack_head(t) + (s->max << type_frame_shift(t)), m->val->size,
+			      hash_layer(y->behind)->is_percpu);
 }
 
 /* Keys that lack the frames at their end, which are zero. */
@@ -51,13 +50,18 @@ static void add_short(const struct script_map *m, const struct map_dump *few, st
 	d->cnt = cnt;
 }
 
+static u32 map_in_use(const struct object *obj, const struct layer *y)
+{
+	return hash_map_in_use(obj, y->behind, &short_layer(y)->maps);
+}
+
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
 	struct map_dump few = {};
 	int err = y->behind->store->read(obj, m, y->behind, d);
 
 	if (!err)
-		err = obj->ops->map_read(obj, short_layer(y)->image_map, &few);
+		err = obj->ops->map_read(obj, map_in_use(obj, y), &few);
 	if (!err && few.cnt)
 		add_short(m, &few, d);
 	map_dump_release(&few);
@@ -66,16 +70,37 @@ static int read_map(struct object *obj, const struct script_map *m, const struct
 	return err;
 }
 
-static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
+/* Both maps at once: one wait serves both. */
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
 {
-	int err = y->behind->store->clear(obj, m, y->behind), short_err = hash_map_clear(obj, short_layer(y)->image_map);
+	u32 few_map = map_in_use(obj, y), all_map = hash_map_in_use(obj, y->behind, &hash_layer(y->behind)->maps);
+	struct map_dump few = {}, all = {};
+	int err = read_map(obj, m, y, d);
 
-	return err ? err : short_err;
+	if (err || !d->cnt)
+		return err;
+	map_dump_release(d);
+	err = store_change_turn(obj, hash_layer(y->behind)->turn_off);
+	if (!err)
+		err = obj->ops->map_read(obj, few_map, &few);
+	if (!err)
+		err = obj->ops->map_read(obj, all_map, &all);
+	if (!err)
+		err = obj->ops->map_delete(obj, few_map, few.keys, few.cnt);
+	if (!err)
+		err = obj->ops->map_delete(obj, all_map, all.keys, all.cnt);
+	if (!err && few.cnt)
+		add_short(m, &few, &all);
+	map_dump_release(&few);
+	*d = all;
+	if (err)
+		map_dump_release(d);
+	return err;
 }
 
 static bool is_full(struct object *obj, const struct script_map *m, const struct layer *y)
 {
-	return hash_map_is_full(obj, short_layer(y)->image_map, m->max_entries);
+	return hash_map_is_full(obj, map_in_use(obj, y), m->max_entries);
 }
 
 /* ---- programs ---- */
@@ -106,13 +131,12 @@ static struct layer *lay_out(struct compile *c, struct map *m, struct data_room 
 
 static void add_maps(struct compile *c, struct map *m, struct layer *y)
 {
-	struct image_map few = c->image->maps.at[hash_layer(y->behind)->image_map];
+	struct image_map few = c->image->maps.at[hash_layer(y->behind)->maps.at[0]];
 	struct short_layer *s = (struct short_layer *)y;
 	u32 off;
 
 	few.key_sz = s->cnt_off + 8 + (s->max << type_frame_shift(key_last_stack(m->key, &off)));
-	s->image_map = c->image->maps.cnt;
-	avec_push(c->arena, &c->image->maps, few);
+	hash_add_maps(c, y->behind, &few, &s->maps);
 }
 
 /* The code after the first lookup is shared by both maps. The map pointer is not constant there, so the helper is called
@@ -127,11 +151,9 @@ static void element(struct lower *l, struct layer *y, const struct map *m, struc
 
 	ir_br(&l->b, C_ULE, lower_frames(l, (struct mem){ key.base, key.off + s->cnt_off }), opnd_imm(s->max), few, many);
 	ir_place(&l->b, few);
-	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, s->image_map)));
-	hash_look_for(l, map, at, p, found, missing);
+	hash_look_in(l, y->behind, &s->maps, map, at, p, found, missing);
 	ir_place(&l->b, many);
-	ir_mov_to(&l->b, map, opnd_reg(ir_map(&l->b, hash_layer(y->behind)->image_map)));
-	hash_look_for(l, map, at, p, found, missing);
+	hash_look_in(l, y->behind, &hash_layer(y->behind)->maps, map, at, p, found, missing);
 	ir_place(&l->b, missing);
 	hash_insert_missing(l, y->behind, m, map, at, p, found);
 	ir_place(&l->b, found);
@@ -147,6 +169,6 @@ const struct store store_short_stacks = {
 	.pack = pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = clear,
+	.take = take,
 	.is_full = is_full,
 };

@@ -37,37 +37,40 @@ static bool is_sound(const struct image *img, const struct script_map *m, const 
 }
 
 /* As a hash map would have them: those that have a value. */
-static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
+static void gather(const struct script_map *m, const u8 *first, u32 stride, u32 cpu_cnt, struct map_dump *d)
 {
-	const struct data_layout *lay = &obj->image->data;
-	const u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA), *first;
-
-	if (!data)
-		return -ENODATA;
-	first = data + lay->shared_sz + layer_of(y)->data_off;
 	*d = (struct map_dump){ .key_sz = m->key->size, .stride = store_total_size(m->val), .is_total = true };
 	d->keys = xzalloc((size_t)m->max_entries * d->key_sz);
 	d->values = xzalloc((size_t)m->max_entries * d->stride);
 	for (u32 site = 0; site < m->max_entries; site++) {
-		if (!agg_sum(m->val, first + (size_t)site * m->val->size, lay->cpu_sz, lay->cpu_cnt,
+		if (!agg_sum(m->val, first + (size_t)site * m->val->size, stride, cpu_cnt,
 			     d->values + (size_t)d->cnt * d->stride))
 			continue;
 		memcpy(d->keys + (size_t)d->cnt * d->key_sz, &site, d->key_sz);
 		d->cnt++;
 	}
-	return 0;
 }
 
-static int clear(struct object *obj, const struct script_map *m, const struct layer *y)
+static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
 	const struct data_layout *lay = &obj->image->data;
-	u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
+	const u8 *data = obj->ops->map_mem(obj, MAP_IDX_DATA);
 
 	if (!data)
 		return -ENODATA;
-	for (u32 cpu = 0; cpu < lay->cpu_cnt; cpu++)
-		shared_zero(data + lay->shared_sz + (size_t)cpu * lay->cpu_sz + layer_of(y)->data_off,
-			    m->max_entries * m->val->size);
+	gather(m, data + lay->shared_sz + layer_of(y)->data_off, lay->cpu_sz, lay->cpu_cnt, d);
+	return 0;
+}
+
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
+{
+	u32 size = m->max_entries * m->val->size;
+	u8 *shares = store_take_shares(obj, layer_of(y)->data_off, size);
+
+	if (!shares)
+		return -ENODATA;
+	gather(m, shares, size, obj->image->data.cpu_cnt, d);
+	free(shares);
 	return 0;
 }
 
@@ -131,5 +134,5 @@ const struct store store_sites = {
 	.pack = pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = clear,
+	.take = take,
 };

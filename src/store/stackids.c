@@ -335,11 +335,16 @@ static void trim(const struct script_map *m, const struct layer *y, u8 *key)
 	memcpy(key + head_sz - 8, &cnt, 8);
 }
 
+static const struct cell_keys keys = { expand, trim };
+
 static int read_map(struct object *obj, const struct script_map *m, const struct layer *y, struct map_dump *d)
 {
-	static const struct cell_keys keys = { expand, trim };
+	return cells_read(obj, m, y, &keys, MAP_KEEP, d);
+}
 
-	return cells_read(obj, m, y, &keys, d);
+static int take(struct object *obj, const struct script_map *m, const struct layer *y, enum map_reset how, struct map_dump *d)
+{
+	return cells_read(obj, m, y, &keys, how, d);
 }
 
 /* ---- layout ---- */
@@ -501,7 +506,7 @@ const struct store store_stack_ids = {
 	.pack = pack,
 	.is_sound = is_sound,
 	.read = read_map,
-	.clear = cells_clear,
+	.take = take,
 	.open = open_ids,
 	.start = start,
 	.stop = stop,

@@ -4,15 +4,16 @@
 
 #include "ir/store.h"
 #include "store/cells.h"
+#include "store/hash.h"
 
 extern const struct store store_short_stacks;
 
 /* store/shortstacks.c */
 struct short_layer {
 	struct layer base;
-	u32 image_map; /* the kernel's map for keys of few frames, without the others */
-	u32 cnt_off;   /* where in the key the number of frames is, … */
-	u32 max;       /* … up to which they are few */
+	struct hash_maps maps; /* for keys of few frames, without the others */
+	u32 cnt_off;           /* where in the key the number of frames is, … */
+	u32 max;               /* … up to which they are few */
 };
 
 /* store/stackids.c: numbers that the kernel gives to the stacks that a map's keys end in. */

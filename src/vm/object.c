@@ -201,11 +201,11 @@ static int map_delete(struct object *o, u32 map, const void *keys, u32 cnt)
 	return err;
 }
 
-static int map_update(struct object *o, u32 map, const void *key, const void *value)
+static int map_update(struct object *o, u32 map, const void *key, const void *value, u64 flags)
 {
 	struct vm_map *m = vm_map(self(o)->vm, map);
 
-	return m ? vm_map_update(m, key, value, BPF_ANY) : -EINVAL;
+	return m ? vm_map_update(m, key, value, flags) : -EINVAL;
 }
 
 static struct vm_map *ring_at(struct vm_object *v, u32 index)

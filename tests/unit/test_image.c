@@ -23,6 +23,7 @@ static const char *const scripts[] = {
 	"kprobe:f { printf(\"%s\\n\", str(arg0)); print(strftime(\"%H\", nsecs)); join(arg1); cat(\"/proc/version\"); }",
 	"struct p { int x; char name[4]; struct { u8 a[3]; } in; } begin { $p = (struct p *)0; print(*$p); @[$p->x] = *$p; }",
 	"enum e { A, B = 7 } begin { print((enum e)7); for ($i : 0..3) { @[$i] = $i; } print(@); clear(@); zero(@); print(@[1]); }",
+	"begin { @[tid] = count(); @l[kstack] = count(); @t = tseries(5, 1s, 3); print(@); clear(@); print(@l); clear(@l); print(@t); zero(@t); }",
 	"macro m($x) { $x + 1 } begin { $v = 1; print(m($v) / $v); @z[1 / $v] = 1; } interval:s:1 { print(ntop(0x01020304)); } end { }",
 };
 
@@ -138,10 +139,8 @@ static void use_map(struct object *obj, const struct script_map *m)
 		if (y->store->is_full)
 			y->store->is_full(obj, m, y);
 	}
-	if (s->clear)
-		s->clear(obj, m, m->top);
-	if (s->zero)
-		s->zero(obj, m, m->top);
+	s->take(obj, m, m->top, MAP_CLEAR, &d);
+	map_dump_release(&d);
 }
 
 static void pack_back(struct layer *y, const struct sbuf *bytes)

@@ -948,7 +948,7 @@ static void check_maps(struct object *o)
 	map_dump_release(&dump);
 	for (u32 key = 0; key < 3000; key++) {
 		memcpy(value, &key, 4);
-		if (o->ops->map_update(o, h, &key, value))
+		if (o->ops->map_update(o, h, &key, value, BPF_ANY))
 			sum = 1;
 	}
 	CHECK(!sum);
@@ -974,7 +974,7 @@ static void check_maps(struct object *o)
 
 	for (u32 i = 0; i < cpus; i++)
 		percpu[16 * i] = i + 1;
-	CHECK(!o->ops->map_update(o, p, &key8, percpu));
+	CHECK(!o->ops->map_update(o, p, &key8, percpu, BPF_ANY));
 	CHECK(!o->ops->map_read(o, p, &dump));
 	CHECK(dump.cnt == 1 && dump.cpu_cnt == cpus && dump.value_sz == 16 && dump.stride == 16 * cpus);
 	CHECK(dump.cnt == 1 && !memcmp(dump.values, percpu, 16 * cpus) && !memcmp(dump.keys, &key8, 8));

@@ -160,7 +160,7 @@ static void test_one_word(void)
 
 static void test_copy(void)
 {
-	_Alignas(8) u8 from[40], to[40];
+	_Alignas(8) u8 from[40], to[40], copy[40];
 
 	for (u32 off = 0; off < 8; off++)
 		for (u32 size = 0; size <= 24; size++) {
@@ -169,7 +169,10 @@ static void test_copy(void)
 			memset(to, 0, sizeof(to));
 			shared_copy(to, from + off, size);
 			CHECK(!memcmp(to, from + off, size) && !to[size]);
-			shared_zero(from + off, size);
+			memcpy(copy, to, sizeof(copy));
+			memset(to, 0, sizeof(to));
+			shared_take(to, from + off, size);
+			CHECK(!memcmp(to, copy, sizeof(copy)));
 			for (u32 i = 0; i < sizeof(from); i++)
 				if (from[i] != (i >= off && i < off + size ? 0 : i + 1))
 					CHECK(false, "byte %u after %u at %u", i, size, off);

@@ -81,12 +81,12 @@ static int fake_delete(struct object *o, u32 map, const void *keys, u32 cnt)
 	return fake_find((struct fake *)o, keys) < 0 ? -ENOENT : 0;
 }
 
-static int fake_update(struct object *o, u32 map, const void *key, const void *value)
+static int fake_update(struct object *o, u32 map, const void *key, const void *value, u64 flags)
 {
 	struct fake *f = (struct fake *)o;
 	int i = fake_find(f, key);
 
-	(void)map;
+	(void)map, (void)flags;
 	f->updated++;
 	if (i >= 0)
 		memcpy(f->hash.values + (u32)i * f->hash.stride, value, f->hash.stride);
@@ -163,7 +163,7 @@ static void fake_add(struct fake *f, u32 key_sz, const void *key, u32 value_sz, 
 	do {                                                                                                                     \
 		const char *got_;                                                                                                \
 		session.out.sink = sink_find(format);                                                                            \
-		session_print_map(&session, map, top, div);                                                                      \
+		session_print_map(&session, map, MAP_KEEP, top, div);                                                            \
 		got_ = written();                                                                                                \
 		CHECK_TEXT(got_, want);                                                                                          \
 		CHECK(str_eq(format, "text") || json_valid(got_));                                                               \
@@ -200,9 +200,9 @@ static void test_hash_maps(void)
 	session_print_key(&session, &m, &(s64){ 6 });
 	session_print_key(&session, &m, &(s64){ 66 });
 	CHECK_TEXT(written(), "3\n0\n");
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 	CHECK(f.deleted == 5);
-	session_zero_map(&session, &m);
+	session_reset_map(&session, &m, MAP_ZERO);
 	CHECK(f.updated == 5);
 	CHECK_MAP("text", &m, 0, 0, "@x[-1]: 0\n@x[5]: 0\n@x[6]: 0\n@x[7]: 0\n@x[256]: 0\n");
 	f.read_err = -EPERM;
@@ -262,7 +262,7 @@ static void test_cells(void)
 	fake_add(&f, 4, &(u32){ 3 }, 16, 1, (u64[]){ agg_rank(true, true, 4), 1 });
 	CHECK_MAP("text", &m, 0, 0, "@s[1]: -7\n@s[3]: 4\n@s[2]: 9\n");
 	CHECK_MAP("text", &m, 1, 0, "@s[2]: 9\n");
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 	CHECK(f.deleted == 2);
 	map_dump_release(&f.hash);
 	CHECK_MAP("text", &m, 0, 0, "");
@@ -315,7 +315,7 @@ static void test_cells(void)
 	fake_cell(&f, &m, 0, 3, 1 + 0, NULL, &(u32){ 9 });
 	fake_add(&f, 4, &(s32){ 6 }, 4, 1, &(u32){ 1 });
 	CHECK_MAP("text", &m, 0, 0, "@v[6]: 1\n@v[-1]: 7\n@v[0]: 9\n");
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 	CHECK(f.deleted == 1);
 	f.hash.cnt = 0;
 	CHECK_MAP("text", &m, 0, 0, "");
@@ -398,10 +398,10 @@ static void test_scalar_maps(void)
 	f.data[128] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: -5\n");
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"map\", \"data\": {\"@x\": -5}}\n");
-	session_zero_map(&session, &m);
+	session_reset_map(&session, &m, MAP_ZERO);
 	CHECK(f.data[128] == 1 && *(s64 *)(f.data + 64) == 0);
 	*(s64 *)(f.data + 64) = 7;
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 	CHECK(f.data[128] == 0 && *(s64 *)(f.data + 64) == 0);
 
 	y.base.store = &store_shares;
@@ -412,11 +412,11 @@ static void test_scalar_maps(void)
 	*cpu[0] = 2, *cpu[3] = 40;
 	CHECK_MAP("text", &m, 0, 0, "@x: 42\n");
 	CHECK_MAP("text", &m, 0, 10, "@x: 4\n");
-	session_zero_map(&session, &m);
+	session_reset_map(&session, &m, MAP_ZERO);
 	CHECK(*cpu[0] == 0 && *cpu[3] == 0);
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 1); /* zero is a value */
 	map_snap_release(&snap);
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 0);
 	map_snap_release(&snap);
 
@@ -426,14 +426,14 @@ static void test_scalar_maps(void)
 	CHECK_MAP("text", &m, 0, 0, "@x: 0\n");
 	CHECK(!map_snap_read(&snap, &f.base, &m, 0, 0) && snap.view.cnt == 1);
 	map_snap_release(&snap);
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 
 	m.val = agg_type("stats", false);
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 0, .average = 0, .total = 0 }\n");
 	cpu[0][0] = 5, cpu[0][1] = 1, cpu[1][0] = 7, cpu[1][1] = 1;
 	CHECK_MAP("text", &m, 0, 0, "@x: { .count = 2, .average = 6, .total = 12 }\n");
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"stats\", \"data\": {\"@x\": {\"count\": 2, \"average\": 6, \"total\": 12}}}\n");
-	session_clear_map(&session, &m);
+	session_reset_map(&session, &m, MAP_CLEAR);
 
 	m.val = hist_type(&arena, 0);
 	cpu[0][2] = 1, cpu[2][2] = 1, cpu[1][4] = 1; /* hist of 1, 1, 6 */
@@ -444,7 +444,7 @@ static void test_scalar_maps(void)
 	CHECK_MAP("json", &m, 0, 0,
 		  "{\"type\": \"hist\", \"data\": {\"@x\": [{\"min\": 1, \"max\": 1, \"count\": 2},"
 		  "{\"min\": 2, \"max\": 3, \"count\": 0},{\"min\": 4, \"max\": 7, \"count\": 1}]}}\n");
-	session_zero_map(&session, &m);
+	session_reset_map(&session, &m, MAP_ZERO);
 	CHECK_MAP("json", &m, 0, 0, "{\"type\": \"hist\", \"data\": {\"@x\": []}}\n");
 	session_close();
 }

@@ -119,8 +119,8 @@ static u64 hashed(const struct script_map *m)
 {
 	const struct layer *behind = m->top->behind;
 	bool has_short = behind->store == &store_short_stacks;
-	const u32 maps[] = { hash_layer(has_short ? behind->behind : behind)->image_map,
-			     has_short ? short_layer(behind)->image_map : 0 };
+	const u32 maps[] = { hash_layer(has_short ? behind->behind : behind)->maps.at[0],
+			     has_short ? short_layer(behind)->maps.at[0] : 0 };
 	u64 sum = 0, v;
 
 	for (u32 k = 0; k < 1u + has_short; k++) {

@@ -853,7 +853,7 @@ static void test_object(void)
 	CHECK_EQ(o->ops->consume(o, see, seen), sizeof(order) * sizeof(order));
 	/* maps */
 	CHECK(o->ops->map_mem(o, MAP_IDX_DATA) && !o->ops->map_mem(o, MAP_IDX_RING) && !o->ops->map_mem(o, MAP_IDX_SCRATCH));
-	CHECK_EQ(o->ops->map_update(o, MAP_IDX_USER, &key, value), 0);
+	CHECK_EQ(o->ops->map_update(o, MAP_IDX_USER, &key, value, BPF_ANY), 0);
 	CHECK_EQ(o->ops->map_read(o, MAP_IDX_USER, &dump), 0);
 	CHECK(dump.cnt == 1 && dump.key_sz == 8 && dump.cpu_cnt == 2 && dump.value_sz == 8 && dump.stride == 16);
 	CHECK(dump.keys[0] == 3 && dump.values[0] == 4 && dump.values[8] == 5);
