@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,14 @@ int io_read_file(const char *path, char **text, size_t *len)
 	return io_read_at(AT_FDCWD, path, text, len);
 }
 
+/* A descriptor may be non-blocking without our doing: the flag belongs to everybody who shares a pipe or a terminal. */
+static bool wait_for_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return errno == EINTR || (errno == EAGAIN && (poll(&p, 1, -1) >= 0 || errno == EINTR));
+}
+
 int io_write_all(int fd, const void *p, size_t n)
 {
 	const char *s = p;
@@ -64,7 +73,7 @@ int io_write_all(int fd, const void *p, size_t n)
 	while (n) {
 		ssize_t r = write(fd, s, n);
 
-		if (r < 0 && errno == EINTR)
+		if (r < 0 && wait_for_room(fd))
 			continue;
 		if (r < 0)
 			return -errno;

@@ -10,5 +10,5 @@ int io_read_file(const char *path, char **text, size_t *len);
 int io_read_fd(int fd, char **text, size_t *len);
 /* openat + read */
 int io_read_at(int dir_fd, const char *path, char **text, size_t *len);
-/* Writes everything or returns -errno. */
+/* Writes everything or returns -errno. Waits for a slow reader. */
 int io_write_all(int fd, const void *p, size_t n);

@@ -243,20 +243,55 @@ bool cheader_use_kernel(struct cheader *h, const char *dir)
 	return true;
 }
 
+static const char *const user_folders[] = { "/usr/local/include", "/usr/include/x86_64-linux-gnu", "/usr/include" };
+
+/* The first directory of a list like that of CPATH, in arena; NULL at its end. Moves *list over it. */
+static const char *next_dir(struct arena *arena, const char **list)
+{
+	while (*list && **list) {
+		size_t n = strcspn(*list, ":");
+		const char *dir = n ? arena_strndup(arena, *list, n) : NULL;
+
+		*list += n + ((*list)[n] == ':');
+		if (dir)
+			return dir;
+	}
+	return NULL;
+}
+
+static bool is_in(const char *dir, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return !access(path, R_OK);
+}
+
+bool cheader_is_user(const char *name)
+{
+	const char *cpath = getenv("CPATH"), *dir;
+	struct arena arena;
+	bool found = false;
+
+	for (u32 i = 0; i < ARRAY_CNT(own_headers) && !found; i++)
+		found = str_eq(own_headers[i][0], name);
+	for (u32 i = 0; i < ARRAY_CNT(user_folders) && !found; i++)
+		found = is_in(user_folders[i], name);
+	arena_init(&arena);
+	while (!found && (dir = next_dir(&arena, &cpath)))
+		found = is_in(dir, name);
+	arena_release(&arena);
+	return found;
+}
+
 void cheader_use_user(struct cheader *h)
 {
-	const char *cpath = getenv("CPATH");
+	const char *cpath = getenv("CPATH"), *dir;
 
-	while (cpath && *cpath) {
-		size_t n = strcspn(cpath, ":");
-
-		if (n)
-			pp_add_dir(h->pp, arena_strndup(&h->arena, cpath, n));
-		cpath += n + (cpath[n] == ':');
-	}
-	pp_add_dir(h->pp, "/usr/local/include");
-	pp_add_dir(h->pp, "/usr/include/x86_64-linux-gnu");
-	pp_add_dir(h->pp, "/usr/include");
+	while ((dir = next_dir(&h->arena, &cpath)))
+		pp_add_dir(h->pp, dir);
+	for (u32 i = 0; i < ARRAY_CNT(user_folders); i++)
+		pp_add_dir(h->pp, user_folders[i]);
 }
 
 u8 *cheader_types(struct cheader *h, size_t *len)

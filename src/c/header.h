@@ -24,6 +24,8 @@ void cheader_add_dir(struct cheader *h, const char *dir);
 bool cheader_use_kernel(struct cheader *h, const char *dir);
 /* Is there such a header below the kernel's tree? */
 bool cheader_is_kernel(const char *dir, const char *name);
+/* Is there such a header for programs? */
+bool cheader_is_user(const char *name);
 /* The environment of programs: /usr/include. */
 void cheader_use_user(struct cheader *h);
 

@@ -165,14 +165,32 @@ static bool in_own_dirs(const struct headers *h, const char *name)
 	return false;
 }
 
-static bool set_add(struct header_set *set, const char *name, bool is_path)
+/* A header that is not installed is no error if something stands for it: BTF for those of the kernel, by the folders of its tree;
+ * a table of constants for those of programs, where none are installed. */
+static bool is_replaced(const char *name, enum header_form form)
+{
+	static const char *const folders[] = { "linux/",   "net/",   "asm/", "asm-generic/", "uapi/", "trace/",
+					       "block/",   "fs/",    "mm/",  "kernel/",      "scsi/", "rdma/",
+					       "drivers/", "sound/", "drm/", "crypto/" };
+
+	for (u32 i = 0; i < ARRAY_CNT(folders); i++)
+		if (str_starts(name, folders[i]))
+			return true;
+	return form == HEADER_SYSTEM && !cheader_is_user("stdio.h");
+}
+
+static bool set_add(struct header_set *set, const char *name, enum header_form form)
 {
 	struct headers *h = (struct headers *)set;
+	bool is_path = form == HEADER_PATH;
 	u32 before;
 
 	if (!is_path && !in_own_dirs(h, name)) {
-		struct group *g = cheader_is_kernel(NULL, name) ? &h->of_kernel : &h->of_programs;
+		bool is_kernel = cheader_is_kernel(NULL, name);
+		struct group *g = is_kernel ? &h->of_kernel : &h->of_programs;
 
+		if (!is_kernel && !cheader_is_user(name) && !is_replaced(name, form))
+			return false;
 		vec_push(&g->names, xstrdup(name));
 		g->is_read = false;
 		return true;
@@ -207,7 +225,7 @@ struct header_set *kern_headers(struct type_source *types)
 					   .macro = set_macro,
 					   .trouble = set_trouble };
 	vec_for(name, &headers.included) {
-		if (!set_add(&headers.set, *name, !access(*name, R_OK)))
+		if (!set_add(&headers.set, *name, access(*name, R_OK) ? HEADER_QUOTED : HEADER_PATH))
 			fprintf(stderr, "WARNING: cannot find the header %s\n", *name);
 		headers.set.is_used = true;
 	}

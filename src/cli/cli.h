@@ -36,7 +36,7 @@ struct cli {
 	u32 param_cnt;
 	char **named; /* options of the script, behind -- */
 	u32 named_cnt;
-	bool list, check, needs, info, no_warnings, warnings, unsafe;
+	bool list, check, needs, info, no_warnings, warnings, unsafe, has_btf;
 	const char *list_pattern;
 	const char *probe_filter;
 	u64 no_features; /* bits of enum kern_feature */
@@ -57,6 +57,7 @@ struct command {
 const struct command *command_find(const char *name);
 /* NULL past the end. */
 const struct command *command_at(u32 i);
+int help_main(int argc, char **argv);
 int inject_main(int argc, char **argv);
 /* Runs what the command line says; returns the exit status. */
 int cli_run(struct cli *cli);

@@ -4,6 +4,7 @@
 
 /* To add one: its file with a function like main(), and a row here. argv[0] is the command's name. */
 static const struct command commands[] = {
+	{ "help", "help [COMMAND]", "show this help, or that of a command", help_main },
 	{ "inject", "inject [options] MODE CHAIN", "make calls of a kernel function fail under a chain of callers", inject_main },
 	{ "type", "type [options] [NAME...]", "show the memory layout of types", type_main },
 };

@@ -129,5 +129,5 @@ int fmt_run(const struct cli *cli)
 		one.script_path = cli->params[i];
 		status |= format_one(&one);
 	}
-	return fflush(stdout) || ferror(stdout) ? 1 : status;
+	return status;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/progress.h"
+#include "base/std.h"
 #include "bpf/build.h"
 #include "c/headers.h"
 #include "cli/cli.h"
@@ -146,6 +147,11 @@ static struct image *image_of_script(const struct cli *cli, struct diag *d, stru
 	return img;
 }
 
+static bool will_trace(const struct cli *cli)
+{
+	return !cli->check && !cli->list && !cli->debug && !cli->run.use_vm && cli->mode != MODE_COMPILER_BENCH;
+}
+
 static int run(struct cli *cli, struct diag *d)
 {
 	struct target target = {};
@@ -155,6 +161,8 @@ static int run(struct cli *cli, struct diag *d)
 	u32 src;
 
 	if (!read_script(cli, d, &src))
+		goto out;
+	if (will_trace(cli) && !machine_may_open(d, MAP_IDX_USER))
 		goto out;
 	if (cli->run.cmd && !cli->check && !cli->list) {
 		cli->run.child = child_start(cli->run.cmd, cli->run.user, &why);
@@ -215,7 +223,7 @@ int cli_run(struct cli *cli)
 	return status;
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
 	struct cli cli = {};
 	const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
@@ -232,4 +240,10 @@ int main(int argc, char **argv)
 		return fmt_run(&cli);
 	progress_enable(isatty(STDERR_FILENO) && !cli.run.quiet);
 	return cli_run(&cli);
+}
+
+int main(int argc, char **argv)
+{
+	std_begin();
+	return std_end(start(argc, argv));
 }

@@ -3,12 +3,14 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "kern/feature.h"
 #include "c/headers.h"
 #include "kern/tracefs.h"
+#include "kern/types.h"
 #include "out/sink.h"
 #include "sym/debugfile.h"
 
@@ -130,6 +132,27 @@ static int cannot_read(const char *path)
 	return 1;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return true;
+	fprintf(stderr, "ERROR: -I takes a directory: %s: %s\n", path, strerror(stat(path, &st) ? errno : ENOTDIR));
+	return false;
+}
+
+/* Of a command whose options were taken for ours: sonde -c ls -la. */
+static void hint_quotes(const struct cli *cli, char **argv)
+{
+	const char *next = NULL;
+
+	for (u32 i = 1; cli->run.cmd && argv[i] && !next; i++)
+		next = argv[i] == cli->run.cmd ? argv[i + 1] : NULL;
+	if (next && *next == '-')
+		fprintf(stderr, "HINT: a command with arguments is quoted: -c '%s %s'\n", cli->run.cmd, next);
+}
+
 static int print_text(void (*fn)(struct sbuf *))
 {
 	struct sbuf b = {};
@@ -138,6 +161,19 @@ static int print_text(void (*fn)(struct sbuf *))
 	fputs(sbuf_str(&b), stdout);
 	sbuf_release(&b);
 	return 0;
+}
+
+int help_main(int argc, char **argv)
+{
+	const struct command *c = argc > 1 ? command_find(argv[1]) : NULL;
+	char *ask[] = { argv[1], "--help", NULL };
+
+	if (argc < 2 || (c && c->run == help_main))
+		return print_text(help_print);
+	if (c)
+		return c->run(2, ask);
+	fprintf(stderr, "ERROR: there is no command %s\n", argv[1]);
+	return usage(NULL);
 }
 
 static int print_doc(const char *page)
@@ -213,6 +249,8 @@ static int take_option(struct cli *cli, enum option_id id)
 {
 	switch (id) {
 	case OPT_EXECUTE:
+		if (cli->program)
+			return usage("-e can be given only once: write all probes into one program");
 		cli->program = optarg;
 		return -1;
 	case OPT_LIST:
@@ -252,7 +290,7 @@ static int take_option(struct cli *cli, enum option_id id)
 		return -1;
 	case OPT_INCLUDE_DIR:
 		kern_headers_add_dir(optarg);
-		return -1;
+		return is_directory(optarg) ? -1 : 1;
 	case OPT_INCLUDE:
 		kern_headers_include(optarg);
 		return -1;
@@ -260,7 +298,8 @@ static int take_option(struct cli *cli, enum option_id id)
 		if (*optarg == '-')
 			return usage("--btf takes a file; without the option the kernel's own types are used");
 		setenv("SONDE_BTF", optarg, 1);
-		return access(optarg, R_OK) ? cannot_read(optarg) : -1;
+		cli->has_btf = true;
+		return -1; /* check_environment() looks at it */
 	case OPT_TRACEABLE:
 		tracefs_set_functions(optarg);
 		return access(optarg, R_OK) ? cannot_read(optarg) : -1;
@@ -342,7 +381,7 @@ static int take_option(struct cli *cli, enum option_id id)
 }
 
 /* getopt_long() failed: an unknown option ('?'), or one without its argument (':'). */
-static int bad_option(int got, char **argv)
+static int bad_option(const struct cli *cli, int got, char **argv)
 {
 	const char *names[ARRAY_CNT(option_table)], *word = argv[optind - 1], *near;
 	bool is_long = str_starts(word, "--");
@@ -361,9 +400,11 @@ static int bad_option(int got, char **argv)
 	}
 	if (!is_long) {
 		fprintf(stderr, "ERROR: there is no option -%c\n", optopt);
+		hint_quotes(cli, argv);
 		return usage(NULL);
 	}
 	fprintf(stderr, "ERROR: there is no option %s\n", word);
+	hint_quotes(cli, argv);
 	for (u32 i = 0; i < ARRAY_CNT(elsewhere); i++) {
 		if (strlen(elsewhere[i].name) == strcspn(word + 2, "=") && str_starts(word + 2, elsewhere[i].name)) {
 			fprintf(stderr, "HINT: %s\n", elsewhere[i].hint);
@@ -395,8 +436,20 @@ static void split_params(struct cli *cli, char **argv, u32 cnt)
 	cli->param_cnt = kept;
 }
 
+/* Also if the script needs no types: nobody would see that they are not those that were asked for. */
+static bool types_are_readable(const char *path, const char *named_by)
+{
+	int err = access(path, R_OK) ? -errno : kern_types() ? 0 : -EINVAL;
+
+	if (!err)
+		return true;
+	fprintf(stderr, "ERROR: cannot read %s (of %s): %s\n", path, named_by, err == -EINVAL ? "it is not BTF" : strerror(-err));
+	fprintf(stderr, "HINT: %s takes a file of BTF, such as a copy of /sys/kernel/btf/vmlinux\n", named_by);
+	return false;
+}
+
 /* Environment variables that are not configuration variables of the script: a wrong value would be ignored silently. */
-static int check_environment(void)
+static int check_environment(const struct cli *cli)
 {
 	static const char *const colour[] = { "SONDE_COLOR", "BPFTRACE_COLOR" }, *const btf[] = { "SONDE_BTF", "BPFTRACE_BTF" };
 
@@ -411,12 +464,8 @@ static int check_environment(void)
 	for (u32 i = 0; i < 2; i++) {
 		const char *v = getenv(btf[i]);
 
-		if (v && access(v, R_OK)) {
-			fprintf(stderr, "ERROR: cannot read %s (of %s): %s\n", v, btf[i], strerror(errno));
-			return 1;
-		}
-		if (v)
-			break; /* ours wins */
+		if (v && *v)
+			return types_are_readable(v, cli->has_btf ? "--btf" : btf[i]) ? -1 : 1; /* ours wins */
 	}
 	return -1;
 }
@@ -441,7 +490,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 	}
 	shorts[n] = 0;
 	while ((got = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		int status = got == '?' || got == ':' ? bad_option(got, argv) : take_option(cli, by_letter(got));
+		int status = got == '?' || got == ':' ? bad_option(cli, got, argv) : take_option(cli, by_letter(got));
 
 		if (status >= 0)
 			return status;
@@ -452,6 +501,11 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 		return usage("-c and -p cannot be used together");
 	if (cli->run.user && !cli->run.cmd)
 		return usage("--user needs -c: it is the user whom the command runs as");
+	if (cli->run.cmd && cli->list) {
+		fputs("ERROR: -c and -l cannot be used together\n", stderr);
+		hint_quotes(cli, argv);
+		return usage(NULL);
+	}
 	if (cli->check && !cli->needs && cli->mode != MODE_FORMAT)
 		cli->image_path = cli->run.output_path;
 	if (cli->list && !cli->program && optind < argc) {
@@ -466,5 +520,5 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 		cli->script_path = argv[optind++];
 	}
 	split_params(cli, argv + optind, argc - optind);
-	return check_environment();
+	return check_environment(cli);
 }

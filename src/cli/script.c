@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "image/file.h"
 
 bool use_colour(void)
 {
@@ -37,6 +38,14 @@ void show_diag(const struct diag *d, enum diag_level level)
 	sbuf_release(&b);
 }
 
+/* An image is not text either, but can be run. */
+static bool is_binary(const char *text, size_t len)
+{
+	enum { LOOK_AT = 512 };
+
+	return memchr(text, 0, MIN(len, (size_t)LOOK_AT)) && !image_file_is(text, len);
+}
+
 bool read_script(const struct cli *cli, struct diag *d, u32 *src)
 {
 	const char *name = "stdin";
@@ -58,6 +67,12 @@ bool read_script(const struct cli *cli, struct diag *d, u32 *src)
 		diag_error_nowhere(d, E_SYNTAX, "cannot read %s: %s", name, strerror(err ? -err : EFBIG));
 		if (err == -ENOENT)
 			diag_hint(d, "a program on the command line needs -e: sonde -e '%s'", cli->script_path);
+		return false;
+	}
+	if (is_binary(text, len)) {
+		diag_error_nowhere(d, E_SYNTAX, "%s is not a script: it is a binary file", name);
+		diag_hint(d, "to trace a command: sonde -e 'PROGRAM' -c '%s'", name);
+		free(text);
 		return false;
 	}
 	*src = diag_add_source(d, name, text, len);

@@ -14,12 +14,15 @@ struct header_macro {
 	u32 param_cnt;
 };
 
+/* How a header is named: by its path, as "NAME" or as <NAME>. */
+enum header_form { HEADER_PATH, HEADER_QUOTED, HEADER_SYSTEM };
+
 /* C headers that a script includes. See c/headers.h. */
 struct header_set {
 	struct type_source
 		src; /* types: of headers that the script's author has, of the kernel, of the system's headers, in this order */
-	/* Takes a header on: a path, or the name of one of the system's. False: there is none. */
-	bool (*add)(struct header_set *h, const char *name, bool is_path);
+	/* Takes a header on. False: there is none, and nothing stands for it. */
+	bool (*add)(struct header_set *h, const char *name, enum header_form form);
 	/* The value of an enumerator or macro: of the author's headers, or of the system's, which may have to be read for it. */
 	bool (*constant)(struct header_set *h, const char *name, bool of_system, s64 *value);
 	bool (*macro)(struct header_set *h, struct arena *arena, const char *name, struct header_macro *out);

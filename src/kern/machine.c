@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -255,4 +256,21 @@ bool machine_may_trace(struct diag *d)
 		return false;
 	}
 	return true;
+}
+
+bool machine_may_open(struct diag *d, u32 used)
+{
+	enum { OWN = 16 }; /* standard ones, events and signals to wait for, symbols, files that are read */
+	rlim_t want = (rlim_t)used + OWN;
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur >= want)
+		return true;
+	lim.rlim_cur = MIN(want, lim.rlim_max);
+	if (lim.rlim_cur == want && !setrlimit(RLIMIT_NOFILE, &lim))
+		return true;
+	diag_error_nowhere(d, E_LOAD, "the limit of open files is too low: tracing needs at least %llu, and %llu are allowed",
+			   (unsigned long long)want, (unsigned long long)lim.rlim_max);
+	diag_hint(d, "raise the limit in the shell that starts sonde: ulimit -n 1024");
+	return false;
 }

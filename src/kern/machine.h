@@ -29,3 +29,6 @@ u64 machine_caps(void);
 /* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel
  * memory. If not, reports that in diag (E_LOAD, with a hint) and returns false. */
 bool machine_may_trace(struct diag *d);
+/* Whether the process may have `used` descriptors for objects of the kernel, beside those that every run needs. Raises the soft
+ * limit if necessary. False: reported. */
+bool machine_may_open(struct diag *d, u32 used);

@@ -684,6 +684,9 @@ static bool load_all(struct loader *l)
 {
 	bool ok = true;
 
+	/* Each program needs one for itself and one for its link. */
+	if (!machine_may_open(l->diag, l->img->maps.cnt + 2 * l->img->progs.cnt))
+		return false;
 	if (!create_maps(l) || !open_ring(l, MAP_IDX_RING, &l->o->data, &l->o->has_data) ||
 	    !open_ring(l, MAP_IDX_CTRL, &l->o->ctrl, &l->o->has_ctrl))
 		return false;

@@ -115,7 +115,7 @@ static void read_any(struct parser *p, const char *name, struct span at)
 	}
 	if (!add_path(p, name))
 		return;
-	if (!headers->add(headers, name, true)) {
+	if (!headers->add(headers, name, HEADER_PATH)) {
 		refuse(p, at, name, "it cannot be read");
 		return;
 	}
@@ -227,6 +227,16 @@ void parse_import(struct parser *p)
 		refuse(p, at, "\"\"", "the name is empty");
 }
 
+static void missing_header(struct parser *p, const char *name, bool is_quoted, struct span at)
+{
+	diag_error(p->diag, at, E_IMPORT, "cannot find the header %s", name);
+	if (is_quoted)
+		diag_hint(p->diag,
+			  "it is searched beside the script, in the directories of -I DIR and among the system's headers");
+	else
+		diag_hint(p->diag, "install the package that has it, or name its directory with -I DIR");
+}
+
 void parse_include(struct parser *p, const char *name, bool is_quoted, struct span at)
 {
 	struct header_set *headers = p->c->target && !p->c->parse_only ? p->c->target->headers : NULL;
@@ -235,7 +245,8 @@ void parse_include(struct parser *p, const char *name, bool is_quoted, struct sp
 
 	if (is_quoted && *name && !stat(path, &st) && S_ISREG(st.st_mode))
 		import_path(p, path, at);
+	else if (headers && headers->add(headers, name, is_quoted ? HEADER_QUOTED : HEADER_SYSTEM))
+		headers->is_used = true;
 	else if (headers)
-		/* A header that is not installed is not an error: the kernel's types replace its headers. */
-		headers->is_used |= headers->add(headers, name, false);
+		missing_header(p, name, is_quoted, at);
 }

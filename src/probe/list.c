@@ -206,27 +206,55 @@ static int list_types(const struct target *t, const char *keyword, const char *p
 
 /* ---- all ---- */
 
+/* The keyword that a pattern of types begins with, or NULL. *name: what follows it. */
+static const char *keyword_of(const char *pattern, const char **name)
+{
+	static const char *const keywords[] = { "struct", "union", "enum" };
+
+	for (u32 i = 0; i < ARRAY_CNT(keywords); i++) {
+		size_t n = strlen(keywords[i]);
+
+		if (str_starts(pattern, keywords[i]) && (!pattern[n] || pattern[n] == ' ')) {
+			*name = pattern + n + strspn(pattern + n, " ");
+			return keywords[i];
+		}
+	}
+	return NULL;
+}
+
+/* One pattern of those between commas. */
+static int list_one(struct lister *l, const char *pattern, bool verbose, struct diag *d, struct sbuf *out)
+{
+	u32 error_cnt = d ? d->error_cnt : 0;
+	const char *name, *keyword = keyword_of(pattern, &name);
+	struct attach_point ap;
+	int n;
+
+	if (keyword) {
+		n = list_types(l->sink.target, keyword, *name ? name : "*", verbose, d, out);
+	} else {
+		split_pattern(l->sink.arena, pattern, strlen(pattern), &ap);
+		n = list_pattern(l, &ap, verbose, d, out);
+	}
+	if (!n && d && d->error_cnt == error_cnt) {
+		diag_error_nowhere(d, E_NO_MATCH, "No matches for %s", pattern);
+		if (!has_wildcard(pattern) && !strchr(pattern, ':'))
+			diag_hint(d, "a pattern finds more: sonde -l '*%s*'", pattern);
+	}
+	return n;
+}
+
 int probe_list(const char *pattern, bool verbose, const struct target *t, struct diag *d, struct sbuf *out)
 {
 	struct arena arena;
 	struct lister l = { .sink = { .add = add_name, .target = t, .arena = &arena } };
-	static const char *const keywords[] = { "struct", "union", "enum" };
 	int total = 0, err = 0;
 
-	for (u32 i = 0; pattern && i < ARRAY_CNT(keywords); i++) {
-		size_t n = strlen(keywords[i]);
-
-		if (str_starts(pattern, keywords[i]) && (!pattern[n] || pattern[n] == ' ')) {
-			const char *name = pattern + n + strspn(pattern + n, " ");
-
-			return list_types(t, keywords[i], *name ? name : "*", verbose, d, out);
-		}
-	}
 	arena_init(&arena);
 	for (const char *at = pattern ? pattern : "*:*"; *at;) {
-		struct attach_point ap;
 		bool in_quotes = false;
 		const char *end;
+		size_t len;
 		int n;
 
 		at += strspn(at, " \t,");
@@ -234,8 +262,9 @@ int probe_list(const char *pattern, bool verbose, const struct target *t, struct
 			in_quotes ^= *end == '"';
 		if (end == at)
 			continue;
-		split_pattern(&arena, at, end - at, &ap);
-		n = list_pattern(&l, &ap, verbose, d, out);
+		for (len = end - at; at[len - 1] == ' '; len--)
+			;
+		n = list_one(&l, arena_strndup(&arena, at, len), verbose, d, out);
 		if (n < 0)
 			err = n;
 		else

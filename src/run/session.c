@@ -108,7 +108,7 @@ static bool open_output(struct run *r)
 
 	out->file = stdout;
 	out->err = stderr;
-	out->err_is_terminal = !o->raw_strings && isatty(fileno(stderr));
+	out->err_is_terminal = !o->raw_strings && isatty(STDERR_FILENO);
 	out->colour = o->colour;
 	out->no_warnings = o->no_warnings;
 	out->sink = sink_find(format);
@@ -128,7 +128,7 @@ static bool open_output(struct run *r)
 		}
 		out->file = r->own_file;
 	}
-	out->is_terminal = !o->raw_strings && isatty(fileno(out->file));
+	out->is_terminal = !o->raw_strings && isatty(r->own_file ? fileno(r->own_file) : STDOUT_FILENO);
 	out->naming.escapes = out->is_terminal && str_eq(format, "text");
 	/* "line" is a full buffer that is flushed after each batch of events: nobody sees the difference, but one write()
 	 * serves many lines. */
@@ -627,7 +627,8 @@ static bool finish(struct run *r)
 	return ok;
 }
 
-/* Closes the output and says what went wrong with it; a reader that went away is no error. */
+/* Closes the output and says what went wrong with it; std_end() does that for standard output. A reader that went away is no
+ * error. */
 static bool close_output(struct run *r)
 {
 	struct out *out = &r->s.out;
@@ -637,11 +638,10 @@ static bool close_output(struct run *r)
 	out_flush(out);
 	if (r->own_file && fclose(r->own_file) && !out->write_err)
 		out->write_err = errno;
-	r->own_file = NULL;
 	if (!out->write_err || out->write_err == EPIPE)
 		return true;
-	fprintf(out->err, "ERROR: cannot write to %s: %s\n", r->opts->output_path ? r->opts->output_path : "the output",
-		strerror(out->write_err));
+	if (r->own_file)
+		fprintf(out->err, "ERROR: cannot write to %s: %s\n", r->opts->output_path, strerror(out->write_err));
 	return false;
 }
 

@@ -33,7 +33,7 @@ ENV_ONLY = ["btf", "kernel_source", "kernel_build", "vmlinux", "color"]
 # Options as they are written, and a line that the output must have (None: none is wanted). %s: an empty file.
 PROGRAM = ["-e", "begin { print(7); }"]
 OPTIONS = [
-    (["-e", "begin { print(1); }", "-e", "begin { print(7); }"], "7", "-e"), (["-l", "tracepoint:sched:sched_switch"], "tracepoint:sched:sched_switch", "-l"),
+    (["-e", "begin { print(7); }"], "7", "-e"), (["-l", "tracepoint:sched:sched_switch"], "tracepoint:sched:sched_switch", "-l"),
     (["--list", "-v", "tracepoint:sched:sched_switch"], "    pid_t next_pid", "--list -v"), (["-c", "true"], "7", "-c --cmd"), (["--cmd", "true"], "7", ""),
     (["-p", "SELF"], "7", "-p"), (["--pid", "SELF"], "7", "--pid"), (["--dwarf-pid", "SELF"], "7", "--dwarf-pid"), (["-o", "/dev/stdout"], "7", "-o"), (["--output", "/dev/stdout"], "7", "--output"),
     (["-f", "json"], '{"type": "value", "data": 7}', "-f"), (["--format", "text"], "7", "--format"), (["-B", "line"], "7", "-B"), (["-B", "full"], "7", ""), (["-B", "none"], "7", ""),

@@ -961,14 +961,14 @@ static void test_list(void)
 	list(__LINE__, "h*:bus-cycles", 1, "hardware:bus-cycles:\n", NULL);
 	list(__LINE__, "bpf-outpu*", 1, "software:bpf-output:\n", NULL);
 	list(__LINE__, "foo:bar", -EINVAL, "", "Invalid probe type: foo");
-	list(__LINE__, "zz*:bar", 0, "", NULL);
-	list(__LINE__, "begin", 0, "", NULL);
+	list(__LINE__, "zz*:bar", 0, "", "No matches for zz*:bar");
+	list(__LINE__, "begin", 0, "", "No matches for begin");
 	list(__LINE__, "begin:*", 1, "begin\n", NULL);
 	list(__LINE__, with_elf("uprobe:%s:*alpha"), 3, NULL, NULL);
 	list(__LINE__, strdupa(with_elf("u*:%s:beta")), 1, strdupa(with_elf("uprobe:%s:beta\n")), NULL);
 	list(__LINE__, strdupa(with_elf("uretprobe:%s:beta")), 1, strdupa(with_elf("uretprobe:%s:beta\n")), NULL);
 	list(__LINE__, "uprobe:/nonexistent:*", 0, "", "/nonexistent: No such file");
-	list(__LINE__, "uprobe:a:b:c:d", 0, "", NULL);
+	list(__LINE__, "uprobe:a:b:c:d", 0, "", "No matches for uprobe:a:b:c:d");
 	list(__LINE__, "", 0, "", NULL);
 	CHECK(lists(NULL, "software:page-faults:\n") && lists("*:*", "hardware:instructions:\n") &&
 	      lists("*", "software:dummy:\n"));

@@ -472,7 +472,7 @@ static void test_list(void)
 	     "tracepoint:nova:comet\ntracepoint:nova:comet_gone\ntracepoint:syscalls:sys_enter_openat\n");
 	list(__LINE__, "t:nova:comet", true, "tracepoint:nova:comet\n    u64 mass\n    struct nova_file * file\n");
 	list(__LINE__, "kprobe:dust:*", false, "kprobe:dust:dust_read\n");
-	list(__LINE__, "kprobe:nova_state", false, ""); /* no function */
+	list(__LINE__, "kprobe:nova_state", false, "ERROR: No matches for kprobe:nova_state\n"); /* no function */
 	list(__LINE__, "fexit:nova_read", true,
 	     "fexit:vmlinux:nova_read\n    struct nova_file * file\n    long unsigned int size\n    int retval\n");
 	list(__LINE__, "kretprobe:nova_read", true, "kretprobe:nova_read\n    int retval\n");
