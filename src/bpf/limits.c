@@ -115,8 +115,8 @@ static bool check_length(struct diag *d, const struct image_prog *p)
 {
 	if (p->insn_cnt <= INSNS_MAX)
 		return true;
-	diag_error(d, image_prog_span(p, INSNS_MAX), E_TOO_BIG, "this probe needs %u instructions, a program can have %d", p->insn_cnt,
-		   INSNS_MAX);
+	diag_error(d, image_prog_span(p, INSNS_MAX), E_TOO_BIG, "this probe needs %u instructions, a program can have %d",
+		   p->insn_cnt, INSNS_MAX);
 	diag_hint(d, "split it into several probes on the same event, or use a loop");
 	return false;
 }

@@ -71,7 +71,7 @@ struct fn {
 	bool (*prepare)(struct check *c, struct expr *call);
 	u32 needs;    /* bits of enum need (image/need.h) */
 	u64 features; /* bits of enum kern_feature without which it cannot be used */
-	u32 reset; /* enum map_reset: what event() does to its first argument, a map; 0: nothing of that kind */
+	u32 reset;    /* enum map_reset: what event() does to its first argument, a map; 0: nothing of that kind */
 };
 
 /* Rows of one subject; fn/all.c lists the families. */

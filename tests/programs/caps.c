@@ -16,7 +16,7 @@ static const struct {
 	const char *name;
 	int number;
 } known[] = {
-	{ "dac_override", 1 }, { "dac_read_search", 2 }, { "kill", 5 },   { "setgid", 6 },   { "setuid", 7 },
+	{ "dac_override", 1 }, { "dac_read_search", 2 }, { "kill", 5 },    { "setgid", 6 },   { "setuid", 7 },
 	{ "sys_ptrace", 19 },  { "sys_admin", 21 },      { "syslog", 34 }, { "perfmon", 38 }, { "bpf", 39 },
 };
 
