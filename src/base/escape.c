@@ -23,15 +23,19 @@ static size_t plain_len(const u8 *p, size_t left, bool keeps_lines)
 	return (*p >= ' ' && *p != 0x7f) || (keeps_lines && (*p == '\n' || *p == '\t'));
 }
 
-static void put_byte(struct sbuf *b, u8 c)
+static void put_hex(struct sbuf *b, u8 c)
 {
 	static const char hex[] = "0123456789abcdef";
-	char text[] = { '\\', 'x', hex[c >> 4], hex[c & 15] };
-	bool is_short = c == '\n' || c == '\t' || c == '\r';
 
-	if (is_short)
-		text[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
-	sbuf_add(b, text, is_short ? 2 : 4);
+	sbuf_add(b, (char[]){ '\\', 'x', hex[c >> 4], hex[c & 15] }, 4);
+}
+
+static void put_byte(struct sbuf *b, u8 c)
+{
+	if (c == '\n' || c == '\t' || c == '\r')
+		sbuf_add(b, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
+	else
+		put_hex(b, c);
 }
 
 static size_t plain_start(const struct sbuf *b, size_t at, bool keeps_lines)
@@ -60,6 +64,38 @@ void escape_from(struct sbuf *b, size_t start, bool keeps_lines)
 		else
 			put_byte(b, (u8)old[i]);
 		i += n ? n : 1;
+	}
+	free(old);
+}
+
+/* The same for escape_exactly_from(). */
+static size_t exact_len(const u8 *p, size_t left, const char *marks, bool is_ascii)
+{
+	if (*p >= 0x80)
+		return is_ascii ? 0 : utf8_len(p, left);
+	if (is_ascii && (*p < ' ' || *p == 0x7f))
+		return 0;
+	return !is_hex_escape(p, left) && (!*p || !strchr(marks, *p));
+}
+
+void escape_exactly_from(struct sbuf *b, size_t start, const char *marks, bool is_ascii)
+{
+	size_t at = start, len, n;
+	char *old;
+
+	while (at < b->len && (n = exact_len((const u8 *)b->s + at, b->len - at, marks, is_ascii)))
+		at += n;
+	len = b->len - at;
+	if (!len) /* nearly always */
+		return;
+	old = copy(b->s + at, len);
+	b->len = at;
+	for (size_t i = 0; i < len; i += MAX(n, 1)) {
+		n = exact_len((u8 *)old + i, len - i, marks, is_ascii);
+		if (n)
+			sbuf_add(b, old + i, n);
+		else
+			put_hex(b, (u8)old[i]);
 	}
 	free(old);
 }

@@ -9,5 +9,8 @@
 void escape_from(struct sbuf *b, size_t start, bool keeps_lines);
 /* The same in the form that JSON has, in a text that is JSON: DEL and C1, which JSON itself allows. */
 void escape_json_from(struct sbuf *b, size_t start);
-/* A copy of s in that form, malloc'ed. */
+/* Makes a text that stands for these bytes alone, from byte `start` on: bytes that are not UTF-8, those in `marks`, and a
+ * backslash before xHH become \xHH. is_ascii: and all that are not printable ASCII. */
+void escape_exactly_from(struct sbuf *b, size_t start, const char *marks, bool is_ascii);
+/* A copy of s in the form of escape_from(), malloc'ed. */
 char *escape_text(const char *s);

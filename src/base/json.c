@@ -31,9 +31,20 @@ u32 utf8_len(const u8 *s, size_t left)
 	return n;
 }
 
+static bool is_hex(u8 c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+bool is_hex_escape(const u8 *s, size_t left)
+{
+	return left >= 4 && s[0] == '\\' && s[1] == 'x' && is_hex(s[2]) && is_hex(s[3]);
+}
+
+static const char hex[] = "0123456789abcdef";
+
 static void put_escape(struct sbuf *out, u8 c)
 {
-	static const char hex[] = "0123456789abcdef";
 	char esc[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 	bool is_short = c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t';
 
@@ -42,7 +53,15 @@ static void put_escape(struct sbuf *out, u8 c)
 	sbuf_add(out, esc, is_short ? 2 : 6);
 }
 
-void json_string(struct sbuf *out, const char *s, size_t len)
+/* As a text that is not JSON's. */
+static void put_byte(struct sbuf *out, u8 c)
+{
+	char esc[] = { '\\', '\\', 'x', hex[c >> 4], hex[c & 15] };
+
+	sbuf_add(out, esc, sizeof(esc));
+}
+
+static void put_string(struct sbuf *out, const char *s, size_t len, bool is_exact)
 {
 	const u8 *p = (const u8 *)s, *end = p + len, *plain = p;
 
@@ -60,11 +79,24 @@ void json_string(struct sbuf *out, const char *s, size_t len)
 			continue;
 		}
 		sbuf_add(out, plain, p - plain);
-		put_escape(out, *p);
+		if (*p >= 0x80 || (is_exact && is_hex_escape(p, end - p)))
+			put_byte(out, *p);
+		else
+			put_escape(out, *p);
 		plain = ++p;
 	}
 	sbuf_add(out, plain, p - plain);
 	sbuf_putc(out, '"');
+}
+
+void json_string(struct sbuf *out, const char *s, size_t len)
+{
+	put_string(out, s, len, false);
+}
+
+void json_exact_string(struct sbuf *out, const char *s, size_t len)
+{
+	put_string(out, s, len, true);
 }
 
 /* Exact as a double: the bits from the highest to the lowest one that is set span at most 53. */

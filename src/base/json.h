@@ -23,6 +23,8 @@
 /* Bytes of the UTF-8 sequence at s; 0 if there is no valid one (RFC 3629: shortest form, no surrogates, up to U+10FFFF). s[0] is
  * not ASCII. */
 u32 utf8_len(const u8 *s, size_t left);
+/* There is a text such as \x1f at s. */
+bool is_hex_escape(const u8 *s, size_t left);
 
 enum json_style {
 	JSON_SPACED,       /* {"a": 1, "b": [1, 2]} */
@@ -59,7 +61,9 @@ void json_end_line(struct json *j);
 
 /* Single values, without a writer. */
 
-/* A string of any bytes: those that are not UTF-8 become \u00XX, so the result is always valid. */
+/* A string of any bytes: those that are not UTF-8 become the text \xHH, so the result is always valid. */
 void json_string(struct sbuf *out, const char *s, size_t len);
+/* The same so that no other bytes give the same string: a backslash before xHH becomes \x5c. */
+void json_exact_string(struct sbuf *out, const char *s, size_t len);
 /* A number. One that a double cannot hold exactly becomes a string. */
 void json_int(struct sbuf *out, u64 v, bool is_signed);

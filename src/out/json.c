@@ -21,12 +21,15 @@ static void show_as_text(const struct show *w, const struct type *t, const u8 *d
 		u32 n = strnlen((const char *)data, t->size);
 
 		if (n < t->size) { /* nearly always: no copy needed */
-			json_string(w->out, (const char *)data, n);
+			json_exact_string(w->out, (const char *)data, n);
 			return;
 		}
 	}
 	value_text(w->n, t, data, &text);
-	json_string(w->out, sbuf_str(&text), text.len);
+	if (t->kind == T_STRING)
+		json_exact_string(w->out, sbuf_str(&text), text.len);
+	else
+		json_string(w->out, sbuf_str(&text), text.len);
 	sbuf_release(&text);
 }
 

@@ -183,11 +183,23 @@ static void show_site(const struct show *w, const struct type *t, u64 id)
 		num_put_u64(w->out, id);
 }
 
-static void show_value(const struct show *w, const struct type *t, const u8 *data, u32 len)
+static void show_buffer(const struct show *w, const struct type *t, const u8 *data, u32 len)
 {
+	size_t start = w->out->len;
 	const u8 *bytes;
 	u32 cnt;
 
+	value_bytes(t, data, len, &bytes, &cnt);
+	if (!w->marks) {
+		value_put_bytes(bytes, cnt, BYTES_TEXT, w->out);
+		return;
+	}
+	sbuf_add(w->out, bytes, cnt);
+	escape_exactly_from(w->out, start, w->marks, true);
+}
+
+static void show_plainly(const struct show *w, const struct type *t, const u8 *data, u32 len)
+{
 	switch (t->kind) {
 	case T_ERROR:
 	case T_NONE:
@@ -211,8 +223,7 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 		show_string(w, t, data, len);
 		return;
 	case T_BUFFER:
-		value_bytes(t, data, len, &bytes, &cnt);
-		value_put_bytes(bytes, cnt, BYTES_TEXT, w->out);
+		show_buffer(w, t, data, len);
 		return;
 	case T_ARRAY:
 		sbuf_putc(w->out, '[');
@@ -248,6 +259,21 @@ static void show_value(const struct show *w, const struct type *t, const u8 *dat
 	}
 }
 
+/* What may be any text. A stack is not: no line of it begins with a comma. */
+static bool is_text(const struct type *t)
+{
+	return t->kind == T_STRING || t->kind == T_OPAQUE || t->kind == T_SITE;
+}
+
+static void show_value(const struct show *w, const struct type *t, const u8 *data, u32 len)
+{
+	size_t start = w->out->len;
+
+	show_plainly(w, t, data, len);
+	if (w->marks && is_text(t))
+		escape_exactly_from(w->out, start, w->marks, false);
+}
+
 void value_text(const struct naming *n, const struct type *t, const u8 *data, struct sbuf *out)
 {
 	show_value(&(struct show){ .n = n, .out = out }, t, data, t->size);
@@ -263,9 +289,26 @@ void value_show_text(const struct show *w, const struct type *t, const u8 *data)
 	show_value(w, t, data, t->size);
 }
 
-void value_key(const struct naming *n, const struct type *t, const u8 *data, bool compact, struct sbuf *out)
+/* How many parts of a key may have commas; a stack counts, since it may have some. */
+static u32 text_parts(const struct type *t)
 {
-	struct show w = { .n = n, .out = out, .compact = compact };
+	u32 cnt = is_text(t) || t->kind == T_BUFFER || type_is_stack(t);
+
+	type_complete(t);
+	if (t->kind == T_ARRAY)
+		return t->cnt * text_parts(t->elem);
+	for (u32 i = 0; (t->kind == T_TUPLE || t->kind == T_STRUCT) && i < t->member_cnt; i++)
+		cnt += text_parts(t->members[i].type);
+	return cnt;
+}
+
+/* One part with commas among numbers can be told from these: only where there are several, commas are escaped. */
+void value_key(const struct naming *n, const struct type *t, const u8 *data, bool is_json, struct sbuf *out)
+{
+	struct show w = { .n = n, .out = out, .compact = is_json };
+
+	if (is_json)
+		w.marks = text_parts(t) > 1 ? "," : "";
 
 	if (t->kind == T_TUPLE && !(t->member_cnt && t->members[0].name))
 		show_tuple(&w, t, data, false);

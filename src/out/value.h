@@ -28,8 +28,10 @@ void value_show_text(const struct show *w, const struct type *t, const u8 *data)
 void value_show_json(const struct show *w, const struct type *t, const u8 *data);
 /* A stack of which len bytes were sent: a newline, and a line for each frame. */
 void stack_text(const struct naming *n, const struct type *t, const u8 *data, u32 len, struct sbuf *out);
-/* A map's key: a tuple stands without its parentheses; compact (JSON) leaves out the spaces between its parts. */
-void value_key(const struct naming *n, const struct type *t, const u8 *data, bool compact, struct sbuf *out);
+/* A map's key: a tuple stands without its parentheses. That of JSON has no spaces between its parts, is UTF-8, and differs from
+ * that of all other keys of the map: in texts, \xHH stands for a byte that is not UTF-8, for a comma if several parts may have
+ * some, and for a backslash before xHH. */
+void value_key(const struct naming *n, const struct type *t, const u8 *data, bool is_json, struct sbuf *out);
 
 /* The bytes behind %r: a buffer's contents, or the value itself. */
 void value_bytes(const struct type *t, const u8 *data, u32 len, const u8 **bytes, u32 *cnt);

@@ -39,7 +39,8 @@ struct naming {
 struct show {
 	const struct naming *n;
 	struct sbuf *out;
-	u64 div;      /* divides integers, see print(); 0 or 1: not */
-	bool compact; /* text: without spaces between its parts */
-	u64 extent;   /* the largest agg->extent() of the values that are shown together; 0: this one is shown by itself */
+	u64 div;           /* divides integers, see print(); 0 or 1: not */
+	bool compact;      /* text: without spaces between its parts */
+	const char *marks; /* text: each part stands for its bytes alone, and has none of these characters; NULL: it need not */
+	u64 extent;        /* the largest agg->extent() of the values that are shown together; 0: this one is shown by itself */
 };

@@ -87,7 +87,7 @@ class Check:
             self.script(script, want, want)
         self.script(OWN[-1][0], "\\x1b[1m", BOLD)
         self.script('printf("%%.3s|%%-6s|\\n", %s, str_concat("\\x1b", ""));' % DATA, r"\x1b]0|\x1b  |", "\x1b]0|\x1b     |")
-        json = r'{"type": "value", "data": "\u001b]0;t\u0007\n%s%s\u00ff' + "\u00e9" + 'sonde"}'
+        json = r'{"type": "value", "data": "\u001b]0;t\u0007\n%s%s\\xff' + "\u00e9" + 'sonde"}'
         self.script("print(%s);" % DATA, json % (r"\u007f", r"\u009b"), json % ("\x7f", "\u009b"), ["-f", "json"])
         self.script("print(%s);" % DATA, json % ("\x7f", "\u009b"), json % ("\x7f", "\u009b"), ["-f", "json", "--raw-strings"])
 

@@ -40,13 +40,13 @@ static void put_some(struct json *j)
 static void test_styles(void)
 {
 	static const char *const want[] = {
-		[JSON_SPACED] = "{\"empty\": [], \"none\": {}, \"text\": \"a\\\"b\\\\c\\n\\u0001\\u00ff\xc3\xa4\", "
+		[JSON_SPACED] = "{\"empty\": [], \"none\": {}, \"text\": \"a\\\"b\\\\c\\n\\u0001\\\\xff\xc3\xa4\", "
 				"\"list\": [-1, \"18446744073709551615\", {\"t\": true, \"f\": false}, [null, 1.5]], "
 				"\"k\\t\": 9223372036854775808, \"o\": {\"bytes\": \"a\\u0000b\"}, \"last\": 0}\n",
-		[JSON_TIGHT_ARRAYS] = "{\"empty\": [], \"none\": {}, \"text\": \"a\\\"b\\\\c\\n\\u0001\\u00ff\xc3\xa4\", "
+		[JSON_TIGHT_ARRAYS] = "{\"empty\": [], \"none\": {}, \"text\": \"a\\\"b\\\\c\\n\\u0001\\\\xff\xc3\xa4\", "
 				      "\"list\": [-1,\"18446744073709551615\",{\"t\": true, \"f\": false},[null,1.5]], "
 				      "\"k\\t\": 9223372036854775808, \"o\": {\"bytes\": \"a\\u0000b\"}, \"last\": 0}\n",
-		[JSON_TIGHT] = "{\"empty\":[],\"none\":{},\"text\":\"a\\\"b\\\\c\\n\\u0001\\u00ff\xc3\xa4\","
+		[JSON_TIGHT] = "{\"empty\":[],\"none\":{},\"text\":\"a\\\"b\\\\c\\n\\u0001\\\\xff\xc3\xa4\","
 			       "\"list\":[-1,\"18446744073709551615\",{\"t\":true,\"f\":false},[null,1.5]],"
 			       "\"k\\t\":9223372036854775808,\"o\":{\"bytes\":\"a\\u0000b\"},\"last\":0}\n",
 	};

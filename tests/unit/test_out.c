@@ -113,15 +113,15 @@ static void test_strings(void)
 		{ "a\0b", 3, "\"a\\u0000b\"" },
 		{ "caf\xc3\xa9", 5, "\"caf\xc3\xa9\"" },
 		{ "\xe2\x82\xac\xf0\x9f\x90\x9d", 7, "\"\xe2\x82\xac\xf0\x9f\x90\x9d\"" },
-		{ "\xff\xfe", 2, "\"\\u00ff\\u00fe\"" },
-		{ "\xc3", 1, "\"\\u00c3\"" }, /* cut in the middle */
-		{ "\xc3(", 2, "\"\\u00c3(\"" },
-		{ "\xc0\x80", 2, "\"\\u00c0\\u0080\"" }, /* overlong */
-		{ "\xe0\x80\xaf", 3, "\"\\u00e0\\u0080\\u00af\"" },
-		{ "\xed\xa0\x80", 3, "\"\\u00ed\\u00a0\\u0080\"" },            /* surrogate */
-		{ "\xf4\x90\x80\x80", 4, "\"\\u00f4\\u0090\\u0080\\u0080\"" }, /* above U+10FFFF */
+		{ "\xff\xfe", 2, "\"\\\\xff\\\\xfe\"" },
+		{ "\xc3", 1, "\"\\\\xc3\"" }, /* cut in the middle */
+		{ "\xc3(", 2, "\"\\\\xc3(\"" },
+		{ "\xc0\x80", 2, "\"\\\\xc0\\\\x80\"" }, /* overlong */
+		{ "\xe0\x80\xaf", 3, "\"\\\\xe0\\\\x80\\\\xaf\"" },
+		{ "\xed\xa0\x80", 3, "\"\\\\xed\\\\xa0\\\\x80\"" },            /* surrogate */
+		{ "\xf4\x90\x80\x80", 4, "\"\\\\xf4\\\\x90\\\\x80\\\\x80\"" }, /* above U+10FFFF */
 		{ "\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\"" },
-		{ "\x80", 1, "\"\\u0080\"" },
+		{ "\x80", 1, "\"\\\\x80\"" },
 		{ "", 0, "\"\"" },
 	};
 	struct sbuf b = {};
@@ -155,6 +155,9 @@ static void test_strings(void)
 		if (!json_valid(b.s))
 			CHECK(!"JSON of random bytes");
 	}
+	sbuf_reset(&b);
+	json_exact_string(&b, "\xfe \xc3\xbe \\xfe \\x5cxfe \\xg0 \\x1", 26);
+	CHECK_TEXT(b.s, "\"\\\\xfe \xc3\xbe \\\\x5cxfe \\\\x5cx5cxfe \\\\xg0 \\\\x1\"");
 	sbuf_release(&b);
 }
 
@@ -213,6 +216,67 @@ static void test_compounds(void)
 	sbuf_reset(&b);
 	value_key(&naming, record, (u8 *)&rec, true, &b);
 	CHECK_TEXT(b.s, "{.a=3,.b=4}");
+	sbuf_release(&b);
+}
+
+/* The bytes that the text of a part stands for. */
+static size_t unescape(const char *s, size_t len, char *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; n++)
+		if (is_hex_escape((const u8 *)s + i, len - i)) {
+			to[n] = (char)strtoul((char[]){ s[i + 2], s[i + 3], 0 }, NULL, 16);
+			i += 4;
+		} else {
+			to[n] = s[i++];
+		}
+	return n;
+}
+
+/* Keys of a map in JSON: as bpftrace writes them, and no two the same. */
+static void test_json_keys(void)
+{
+	const struct type *text = type_string(&arena, 8), *bytes = type_buffer(&arena, 4);
+	const struct type *texts = type_tuple(&arena, (const struct type *[]){ text, text }, NULL, 2);
+	const struct type *mixed = type_tuple(&arena, (const struct type *[]){ text, &type_u8 }, NULL, 2);
+	static const struct {
+		char key[17];
+		const char *json;
+	} pairs[] = {
+		{ "plain\0\0\0z", "plain,z" },         { "x,y\0\0\0\0\0z", "x\\x2cy,z" },
+		{ "x\0\0\0\0\0\0\0y,z", "x,y\\x2cz" }, { "\xfe\0\0\0\0\0\0\0\xc3\xbe", "\\xfe,\xc3\xbe" },
+		{ "\\xfe\0\0\0\0\\", "\\x5cxfe,\\" },
+	};
+	static const char letters[] = "\\\\x25cxfe,,\xfe\xc3\xbe\n";
+	struct sbuf b = {};
+
+	for (u32 i = 0; i < ARRAY_CNT(pairs); i++) {
+		sbuf_reset(&b);
+		value_key(&naming, texts, (const u8 *)pairs[i].key, true, &b);
+		CHECK_TEXT(b.s, pairs[i].json);
+	}
+	sbuf_reset(&b);
+	value_key(&naming, mixed, (const u8 *)"x,y\0\0\0\0\0\7", true, &b); /* only one part can have commas */
+	CHECK_TEXT(b.s, "x,y,7");
+	sbuf_reset(&b);
+	value_key(&naming, bytes, (const u8 *)"\4\0\0\0\\x01", true, &b);
+	sbuf_putc(&b, ' ');
+	value_key(&naming, bytes, (const u8 *)"\3\0\0\0\1,\xfe", true, &b);
+	CHECK_TEXT(b.s, "\\x5cx01 \\x01,\\xfe");
+	for (u32 i = 0; i < 20000; i++) {
+		char key[16] = {}, back[2][16] = {}, *comma;
+
+		for (u32 k = 0; k < 14; k++)
+			key[k + k / 7] = letters[(rand() >> 7) % (int)(sizeof(letters) - 1)];
+		sbuf_reset(&b);
+		value_key(&naming, texts, (const u8 *)key, true, &b);
+		comma = strchr(b.s, ',');
+		unescape(b.s, (size_t)(comma - b.s), back[0]);
+		unescape(comma + 1, strlen(comma + 1), back[1]);
+		if (strcmp(back[0], key) || strcmp(back[1], key + 8))
+			CHECK(false, "another key than that of %s", b.s);
+	}
 	sbuf_release(&b);
 }
 
@@ -711,6 +775,7 @@ int main(void)
 	test_scalars();
 	test_strings();
 	test_compounds();
+	test_json_keys();
 	test_timestamps();
 	test_buckets();
 	test_aggregations();
