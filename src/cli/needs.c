@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "image/need.h"
 #include "kern/feature.h"
-#include "lang/fn.h"
 #include "lang/provider.h"
 #include "run/privilege.h"
 
@@ -20,7 +19,7 @@ struct report {
 	u32 needs;
 	u64 required; /* features */
 	u64 used;     /* features of this kernel that the compiler chose; there are alternatives */
-	const struct fn *const *unsafe;
+	const char *const *unsafe;
 	u32 unsafe_cnt;
 };
 
@@ -85,9 +84,9 @@ static void put_text(const struct report *r, struct sbuf *out)
 	if (!(r->required | r->used))
 		sbuf_puts(out, "  none\n");
 	if (r->unsafe_cnt)
-		sbuf_puts(out, "Functions that need --unsafe:\n");
+		sbuf_puts(out, "Functions and probes that need --unsafe:\n");
 	for (u32 i = 0; i < r->unsafe_cnt; i++)
-		sbuf_printf(out, "  %s\n", r->unsafe[i]->name);
+		sbuf_printf(out, "  %s\n", r->unsafe[i]);
 }
 
 /* ---- as JSON ---- */
@@ -145,7 +144,7 @@ static void put_json(const struct report *r, struct sbuf *out)
 	json_close_array(&j);
 	json_open_array(&j, "unsafe");
 	for (u32 i = 0; i < r->unsafe_cnt; i++)
-		json_put_text(&j, NULL, r->unsafe[i]->name);
+		json_put_text(&j, NULL, r->unsafe[i]);
 	json_close_array(&j);
 	json_close_object(&j);
 	json_close_object(&j);

@@ -354,17 +354,21 @@ static void unknown_name(struct check *k, struct expr *e)
 		diag_hint(k->c->diag, "variables start with $, maps with @, text is in \"quotes\"");
 }
 
+void compile_note_unsafe(struct compile *c, const char *name)
+{
+	vec_for(it, &c->unsafe)
+		if (str_eq(*it, name))
+			return;
+	avec_push(c->arena, &c->unsafe, name);
+}
+
 /* --needs reports them, and the needs decide which privileges are kept. */
 static void note_needs(struct compile *c, const struct fn *fn)
 {
-	bool is_known = !(fn->flags & FN_UNSAFE);
-
 	c->needs |= fn->needs;
 	c->features |= fn->features;
-	vec_for(it, &c->unsafe)
-		is_known |= *it == fn;
-	if (!is_known)
-		avec_push(c->arena, &c->unsafe, fn);
+	if (fn->flags & FN_UNSAFE)
+		compile_note_unsafe(c, fn->name);
 }
 
 void check_call(struct check *k, struct expr *e)

@@ -115,12 +115,12 @@ struct compile {
 	struct htab map_by_name;  /* the same: 1 + index. Scripts that programs write have thousands */
 	struct htab fault_places; /* 1 + index into image.faults, by span */
 	struct image *image;
-	bool is_of_boot;               /* addresses or ids of the kernel are in the code: they are good until the next boot */
-	bool warns_more;               /* -k: failed reads of memory, and of keys that are not there, are told with their place */
-	u32 needs;                     /* of the functions that are called: bits of enum need */
-	u64 features;                  /* … and bits of enum kern_feature */
-	vec(const struct fn *) unsafe; /* … and those that need --unsafe, each once */
-	const char *missing; /* probes that nothing matched and missing_probes allows, as "kprobe:a, kprobe:b"; NULL: none */
+	bool is_of_boot;          /* addresses or ids of the kernel are in the code: they are good until the next boot */
+	bool warns_more;          /* -k: failed reads of memory, and of keys that are not there, are told with their place */
+	u32 needs;                /* of the functions that are called: bits of enum need */
+	u64 features;             /* … and bits of enum kern_feature */
+	vec(const char *) unsafe; /* functions and attach points that need --unsafe, each once */
+	const char *missing;      /* probes that nothing matched and missing_probes allows, as "kprobe:a, kprobe:b"; NULL: none */
 };
 
 /* The machine that is compiled for has it (enum kern_feature). Whoever compiles asks this, not kern_has(): tests compile for a
@@ -159,6 +159,9 @@ static inline struct type_source *compile_types(const struct compile *c)
 {
 	return c->script_types ? c->script_types : compile_outer_types(c);
 }
+
+/* A function or attach point needs --unsafe: --needs shows its name. */
+void compile_note_unsafe(struct compile *c, const char *name);
 
 struct map *compile_map(struct compile *c, const char *name); /* NULL if not known */
 

@@ -411,6 +411,13 @@ const char *probe_errno_hint(int err)
 	}
 }
 
+bool probe_may_be_unsafe(struct site_sink *sink)
+{
+	if (sink->c)
+		compile_note_unsafe(sink->c, sink->ap->text);
+	return sink->target->allow_unsafe;
+}
+
 void probe_tracefs_failed(struct site_sink *sink, int err)
 {
 	if (err != -EPERM && err != -EACCES)

@@ -317,7 +317,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 		return err;
 	}
 	if (is_address(text)) {
-		if (!t->allow_unsafe) {
+		if (!probe_may_be_unsafe(sink)) {
 			if (d) {
 				diag_error(d, ap->span, E_UNSAFE, "Probing by address requires --unsafe");
 				diag_hint(d, "a probe inside of an instruction can crash the system");
@@ -904,7 +904,7 @@ const struct provider provider_kprobe = {
 	.doc = "Runs when a kernel function is called, or when an instruction of it is reached.",
 	.example = "kprobe:vfs_read { @[comm] = count(); }",
 	.flags = PROV_ARGN | PROV_REG | PROV_FUNC | PROV_CTX | PROV_PID_FILTER | PROV_OVERRIDE | PROV_SIGNAL | PROV_REVERSE,
-	.needs = NEED_BIT(TRACEFS) | NEED_BIT(KERNEL_ADDRESSES),
+	.needs = NEED_BIT(SAME_NAMES),
 	.features = KF_BIT(KPROBE),
 	.as = AS_KERNEL,
 	.ctx_struct = "pt_regs",
@@ -927,7 +927,7 @@ const struct provider provider_kretprobe = {
 	.doc = "Runs when a kernel function returns.",
 	.example = "kretprobe:vfs_read /retval > 0/ { @[comm] = sum(retval); }",
 	.flags = PROV_RETVAL | PROV_REG | PROV_FUNC | PROV_CTX | PROV_PID_FILTER | PROV_SIGNAL | PROV_LIST_EXPLICIT,
-	.needs = NEED_BIT(TRACEFS) | NEED_BIT(KERNEL_ADDRESSES),
+	.needs = NEED_BIT(SAME_NAMES),
 	.features = KF_BIT(KPROBE),
 	.as = AS_KERNEL,
 	.ctx_struct = "pt_regs",

@@ -81,6 +81,9 @@ const char *probe_errno_hint(int err);
 /* A search that failed with err needs tracefs: sets sink->why and sink->hint if we may not read it. */
 void probe_tracefs_failed(struct site_sink *sink, int err);
 
+/* The attach point needs --unsafe. Returns whether that was given. */
+bool probe_may_be_unsafe(struct site_sink *sink);
+
 /* Closes what was added to ctx->fds since it had `cnt`. */
 void probe_undo(struct attach_ctx *ctx, u32 cnt);
 

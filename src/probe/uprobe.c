@@ -367,28 +367,33 @@ static PRINTF_LIKE(2, 3) bool dubious(struct search *s, const char *fmt, ...)
 {
 	struct sbuf b = {};
 	va_list ap;
+	bool ok;
 
 	if (!s->d)
 		return true;
+	ok = probe_may_be_unsafe(s->sink);
 	va_start(ap, fmt);
 	sbuf_vprintf(&b, fmt, ap);
 	va_end(ap);
-	if (s->sink->target->allow_unsafe) {
+	if (ok) {
 		diag_warn(s->d, s->ap->span, W_MISSING_PROBE, "%s", sbuf_str(&b));
 	} else {
 		diag_error(s->d, s->ap->span, E_ATTACH_POINT, "%s", sbuf_str(&b));
 		diag_hint(s->d, "--unsafe allows any offset; one inside an instruction can crash the traced program");
 	}
 	sbuf_release(&b);
-	return s->sink->target->allow_unsafe;
+	return ok;
 }
 
 /* The probe would break the program. A return is caught at the function's entry, but not in Go. */
 static bool check_harm(struct search *s, const struct sym_func *f, u64 addr)
 {
+	bool ok;
+
 	if ((is_return(s) && f && go_has(&s->go, f)) || user_insn_look(sym_elf_bytes(s->elf, addr, 16)) != USER_INSN_HARM)
 		return true;
-	if (s->d && s->sink->target->allow_unsafe) {
+	ok = !s->d || probe_may_be_unsafe(s->sink);
+	if (s->d && ok) {
 		diag_warn(s->d, s->ap->span, W_MISSING_PROBE,
 			  "The kernel decodes the vector instruction there wrongly: the traced program may misbehave");
 	} else if (s->d) {
@@ -397,7 +402,7 @@ static bool check_harm(struct search *s, const struct sym_func *f, u64 addr)
 			   "wrongly");
 		diag_hint(s->d, "probe another instruction of the function (+OFFSET) or its callers; --unsafe allows it");
 	}
-	return !s->d || s->sink->target->allow_unsafe;
+	return ok;
 }
 
 static bool check_offset(struct search *s, const struct sym_func *f, u64 off)

@@ -89,8 +89,11 @@ int privilege_drop(u32 needs)
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
-#define IS_SANITIZED __has_feature(address_sanitizer)
-#else
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifndef IS_SANITIZED
 #define IS_SANITIZED 0
 #endif
 
