@@ -439,7 +439,7 @@ static void split_params(struct cli *cli, char **argv, u32 cnt)
 /* Also if the script needs no types: nobody would see that they are not those that were asked for. */
 static bool types_are_readable(const char *path, const char *named_by)
 {
-	int err = access(path, R_OK) ? -errno : kern_types() ? 0 : -EINVAL;
+	int err = kern_types_look(path);
 
 	if (!err)
 		return true;

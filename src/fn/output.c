@@ -749,7 +749,7 @@ static const struct fn rows[] = {
 	{ "join", "(ptr|int array, ?strlit separator) none", "prints the strings of an array of pointers, such as argv",
 	  "tracepoint:syscalls:sys_enter_execve { join(args.argv) }", FN_ASYNC, check_join, lower_join, .event = event_join },
 	{ "exit", "(?int code) none", "ends tracing; end probes still run, and maps are printed", "begin { exit(1) }",
-	  FN_ASYNC | FN_CTRL | FN_LEAVES, check_exit, lower_exit, .event = event_exit },
+	  FN_ASYNC | FN_CTRL | FN_LEAVES | FN_ENDS, check_exit, lower_exit, .event = event_exit },
 };
 
 FN_FAMILY_OF(fn_output, rows, &timestamp);

@@ -808,10 +808,52 @@ static struct val index_own(struct lower *l, struct expr *e, struct mem m, vreg 
 	return is_scalar ? val_reg(d) : val_mem(copy);
 }
 
+/* Whether an index is known to be below cnt. */
+static bool is_below(const struct expr *i, u32 cnt)
+{
+	const struct expr *b = i->kind == E_BINARY ? i->binary.b : NULL;
+	const struct var *v = i->kind == E_VAR ? i->var.var : NULL;
+
+	if (b && b->kind == E_INT && i->binary.op == BIN_AND)
+		return b->num.value < cnt;
+	if (b && b->kind == E_INT && i->binary.op == BIN_MOD)
+		return b->num.value && b->num.value <= cnt && !i->binary.a->type->is_signed;
+	if (v && v->range && v->assign_cnt == 1 && !v->needs_init)
+		return v->range->for_.from->kind == E_INT && v->range->for_.to->kind == E_INT &&
+			v->range->for_.from->num.value < cnt && v->range->for_.to->num.value <= cnt;
+	return i->type->kind == T_INT && !i->type->is_signed && i->type->size == 1 && cnt > UINT8_MAX;
+}
+
+/* Element idx of an array in memory of others. What follows the array there is something else: the value is zero then. An element
+ * that is read member by member gets a null pointer, so that its reads fail. */
+static struct val index_far(struct lower *l, struct expr *e, struct mem m, vreg idx, u32 cnt)
+{
+	struct ir_block *in = ir_block_new(l->b.f), *out = ir_block_new(l->b.f), *done = ir_block_new(l->b.f);
+	vreg first = lower_addr(l, m), d = ir_vreg(l->b.f), at;
+	u32 mark = lower_mark(l);
+
+	ir_br(&l->b, C_ULT, idx, opnd_imm(cnt), in, out);
+	ir_place(&l->b, in);
+	at = ir_alu(&l->b, IR_ADD, first, opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
+	if (type_is_scalar(e->type))
+		at = lower_load(l, (struct mem){ .base = at, .as = m.as }, e->type);
+	ir_mov_to(&l->b, d, opnd_reg(at));
+	ir_jmp(&l->b, done);
+	lower_forget(l, mark);
+	ir_place(&l->b, out);
+	lower_runtime_error(l, e->span, "Array access out of bounds: 0 is being used as the result.");
+	lower_forget(l, mark);
+	ir_mov_to(&l->b, d, opnd_imm(0));
+	ir_jmp(&l->b, done);
+	ir_place(&l->b, done);
+	return type_is_scalar(e->type) ? val_reg(d) : val_mem((struct mem){ .base = d, .as = m.as });
+}
+
 static struct val lower_index(struct lower *l, struct expr *e)
 {
 	struct expr *base = e->index.base;
 	const struct type *t = base->type;
+	u32 cnt = t->kind == T_ARRAY ? t->cnt : t->kind == T_STRING ? t->size : 0;
 	struct opnd i;
 	struct mem m;
 
@@ -839,7 +881,10 @@ static struct val lower_index(struct lower *l, struct expr *e)
 		}
 		/* An access to our own memory must be provably in bounds: past the end it is a warning, and zero. */
 		if (m.as == AS_NONE)
-			return index_own(l, e, m, idx, t->kind == T_ARRAY ? t->cnt : t->size);
+			return index_own(l, e, m, idx, cnt);
+		/* One element stands for any number of them in old C. */
+		if (cnt > 1 && !is_below(e->index.index, cnt))
+			return index_far(l, e, m, idx, cnt);
 		m = (struct mem){ .base = lower_addr(l, m), .as = m.as };
 		m.base = ir_alu(&l->b, IR_ADD, m.base, opnd_reg(ir_alu(&l->b, IR_MUL, idx, opnd_imm(e->type->size))));
 	}

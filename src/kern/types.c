@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -61,6 +62,19 @@ static int open_module(struct btfraw *raw, const char *name, struct btfraw *base
 }
 
 static const struct btf_modules modules = { each_module, open_module };
+
+int kern_types_look(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	u16 magic = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (read(fd, &magic, sizeof(magic)) < 0)
+		err = -errno;
+	close(fd);
+	return err ? err : magic == BTF_MAGIC ? 0 : -EINVAL;
+}
 
 struct type_source *kern_types(void)
 {

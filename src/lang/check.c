@@ -424,6 +424,40 @@ static bool check_op(struct check *k, struct stmt *s, const struct type *t)
 	return false;
 }
 
+/* The aggregation that a block yields, or a block in it; NULL: another value. */
+static struct expr *agg_of_block(const struct expr *e)
+{
+	struct expr *value = e->kind == E_BLOCK && !e->block.is_fn ? e->block.value : NULL;
+	u32 suffix;
+	const struct fn *fn = value && value->kind == E_CALL ? fn_find(value->call.name, &suffix) : NULL;
+
+	if (value && value->kind == E_BLOCK)
+		return agg_of_block(value) ? value : NULL;
+	return fn && fn->flags & FN_AGG ? value : NULL;
+}
+
+/* `@m = { …; avg(x) }` becomes `{ …; @m = avg(x) }`: an aggregation is not a value by itself. False: it is something else. */
+static bool move_into_block(struct check *k, struct stmt *s)
+{
+	struct expr *block = s->assign.value, *value = agg_of_block(block);
+	struct block *all;
+	struct stmt *last;
+
+	if (!value || s->assign.has_op || s->assign.target->kind != E_MAP)
+		return false;
+	last = arena_new(check_arena(k), struct stmt);
+	*last = *s;
+	last->assign.value = value;
+	all = arena_new(check_arena(k), struct block);
+	*all = *block->block.body;
+	all->stmts = arena_alloc(check_arena(k), (all->cnt + 1) * sizeof(*all->stmts));
+	memcpy(all->stmts, block->block.body->stmts, all->cnt * sizeof(*all->stmts));
+	all->stmts[all->cnt++] = last;
+	s->kind = S_BLOCK;
+	s->block = all;
+	return true;
+}
+
 static void check_assign(struct check *k, struct stmt *s)
 {
 	struct expr *target = s->assign.target, *value = s->assign.value;
@@ -629,6 +663,7 @@ static void check_for(struct check *k, struct stmt *s)
 	k->loops++;
 	s->for_.var = declare(k, s->for_.var, s->for_.name, s->for_.name_span);
 	s->for_.var->is_assigned = true;
+	s->for_.var->range = s->for_.map ? NULL : s;
 	if (t->kind != T_ERROR)
 		assign_var(k, s->for_.var, t, s->for_.name_span);
 	else if (k->is_last && !s->for_.var->type)
@@ -730,7 +765,10 @@ static void check_stmt(struct check *k, struct stmt *s)
 		check_expr(k, s->expr);
 		return;
 	case S_ASSIGN:
-		check_assign(k, s);
+		if (move_into_block(k, s))
+			check_block(k, s->block);
+		else
+			check_assign(k, s);
 		return;
 	case S_LET:
 		check_let(k, s);
@@ -778,17 +816,27 @@ static void check_stmt(struct check *k, struct stmt *s)
 	}
 }
 
+/* Nothing after it in its block is ever reached. */
+static bool stmt_leaves(const struct stmt *s)
+{
+	return s->kind == S_RETURN || s->kind == S_BREAK || s->kind == S_CONTINUE ||
+		(s->kind == S_EXPR && s->expr->kind == E_CALL && s->expr->call.fn && s->expr->call.fn->flags & FN_ENDS);
+}
+
+static void check_stmts(struct check *k, struct block *b)
+{
+	for (u32 i = 0; i < b->cnt; i++) {
+		check_stmt(k, b->stmts[i]);
+		if (stmt_leaves(b->stmts[i]) && i + 1 < b->cnt)
+			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
+	}
+}
+
 static void check_block(struct check *k, struct block *b)
 {
 	u32 scope = k->visible.cnt;
 
-	for (u32 i = 0; i < b->cnt; i++) {
-		check_stmt(k, b->stmts[i]);
-		enum stmt_kind kind = b->stmts[i]->kind;
-
-		if ((kind == S_RETURN || kind == S_BREAK || kind == S_CONTINUE) && i + 1 < b->cnt)
-			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
-	}
+	check_stmts(k, b);
 	leave_scope(k, scope);
 }
 
@@ -799,8 +847,7 @@ void check_block_expr(struct check *k, struct expr *e)
 
 	if (e->block.is_fn) /* whose break is not the caller's */
 		k->loops = 0;
-	for (u32 i = 0; i < e->block.body->cnt; i++)
-		check_stmt(k, e->block.body->stmts[i]);
+	check_stmts(k, e->block.body);
 	if (value)
 		check_expr(k, value);
 	k->loops = loops;

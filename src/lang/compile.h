@@ -25,6 +25,7 @@ struct var {
 	bool in_memory;
 	const struct ir_func *home_in; /* whose register or stack that is */
 	u32 assign_cnt;                /* places that assign to it */
+	const struct stmt *range;      /* the loop over a range whose variable it is, or NULL */
 	u32 own_cnt;                   /* … text or numbers of the script: expr_is_own() */
 	bool is_zeroed;                /* lowering: it was declared without a value */
 	const struct type *btf;        /* lowering: see struct mem */

@@ -42,6 +42,7 @@ enum fn_flags {
 	FN_REMOVES = 1 << 15,    /* takes single entries out of its first argument, a map */
 	FN_BY_KEY = 1 << 16,     /* its first argument is a map, of which it wants the entry of one key */
 	FN_LEAVES = 1 << 17,     /* may end the program: later statements do not run */
+	FN_ENDS = 1 << 18,       /* ends the program always: nothing after it runs */
 };
 
 /* The signature is text: parameters with their kinds, `?` marks the first optional one, `…` any number more.

@@ -170,17 +170,12 @@ static void did_you_mean(struct search *s, const char *name)
 				     s->p->name, s->w->target ? s->w->target : "", s->w->target ? ":" : "", name);
 }
 
-/* addr: as the file has it. shown: what stands behind the file in the name of the probe. */
-static struct site *add(struct search *s, const char *func, const char *shown, u64 addr, u64 off)
+/* shown: what stands behind the file in the name of the probe. */
+static struct site *add_at(struct search *s, const char *func, const char *shown, u64 file_off, u64 off)
 {
 	struct arena *a = s->sink->arena;
 	struct site *site;
-	u64 file_off;
 
-	if (!sym_elf_offset(s->elf, addr, &file_off)) {
-		why(s, "%s is not in the loaded part of %s", shown, s->file->shown);
-		return NULL;
-	}
 	site = s->sink->add(s->sink, arena_printf(a, "%s:%s:%s", s->p->name, s->file->shown, shown));
 	if (!site)
 		return NULL;
@@ -190,6 +185,17 @@ static struct site *add(struct search *s, const char *func, const char *shown, u
 	site->off = off;
 	site->variant = is_return(s) ? UP_RETURN : 0;
 	return site;
+}
+
+/* addr: as the file has it. */
+static struct site *add(struct search *s, const char *func, const char *shown, u64 addr, u64 off)
+{
+	u64 file_off;
+
+	if (sym_elf_offset(s->elf, addr, &file_off))
+		return add_at(s, func, shown, file_off, off);
+	why(s, "%s is not in the loaded part of %s", shown, s->file->shown);
+	return NULL;
 }
 
 /* A function of Go. */
@@ -597,6 +603,27 @@ static void expand_file(struct search *s)
 	}
 }
 
+/* A file that is no ELF file may have code nevertheless, which a process maps by itself: an address is an offset in it. False: it
+ * is not that, or --unsafe is missing. */
+static bool expand_flat(struct search *s)
+{
+	u64 off;
+
+	if (s->w->source || s->w->is_cpp || !is_address(s->w->func) || !probe_number(s->w->func, &off))
+		return false;
+	if (!s->sink->target->allow_unsafe) {
+		s->sink->hint = "--unsafe takes the number as an offset in the file";
+		return false;
+	}
+	if (s->d)
+		diag_warn(
+			s->d, s->ap->span, W_MISSING_PROBE,
+			"%s is not a program or library: %s is taken as an offset in the file, and the instruction there is not checked",
+			s->file->shown, s->w->func);
+	add_at(s, NULL, s->w->func, off, 0);
+	return true;
+}
+
 static int expand(struct site_sink *sink, const struct attach_point *ap, struct diag *d)
 {
 	struct search s = { .sink = sink, .p = provider_find(ap->parts[0]), .ap = ap, .d = d };
@@ -621,11 +648,13 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	vec_for(f, &files) {
 		int err = sym_elf_open(f->path, &s.elf);
 
+		s.file = f;
+		if (err == -ENOEXEC && files.cnt == 1 && expand_flat(&s))
+			continue;
 		if (err) {
 			user_files_failed(sink, &files, f, err);
 			continue;
 		}
-		s.file = f;
 		expand_file(&s);
 		sym_elf_free(s.elf);
 	}

@@ -106,19 +106,17 @@ static bool parse(struct diag *d, const struct attach_point *ap)
 			"FUNCTION+argN");
 		return false;
 	}
-	if (!probe_number(ap->parts[2], &len) || (len != 1 && len != 2 && len != 4 && len != 8)) {
+	if (!check_mode(d, ap))
+		return false;
+	read_mode(ap->parts[3], mode, &bits);
+	if (!probe_number(ap->parts[2], &len) || (!(bits & HW_BREAKPOINT_X) && len != 1 && len != 2 && len != 4 && len != 8)) {
 		diag_error(d, ap->span, E_ATTACH_POINT, "the length of a watchpoint is 1, 2, 4 or 8 bytes, not %s",
 			   *ap->parts[2] ? ap->parts[2] : "\"\"");
 		return false;
 	}
-	if (!check_mode(d, ap))
-		return false;
-	read_mode(ap->parts[3], mode, &bits);
-	if (bits & HW_BREAKPOINT_X ? len != sizeof(long) : addr % len != 0) {
-		diag_error(d, ap->span, E_ATTACH_POINT,
-			   bits & HW_BREAKPOINT_X ? "the length of a watchpoint for executed code is %llu" :
-						    "the address of a watchpoint must be a multiple of its length, %llu",
-			   bits & HW_BREAKPOINT_X ? (unsigned long long)sizeof(long) : (unsigned long long)len);
+	if (!(bits & HW_BREAKPOINT_X) && addr % len) {
+		diag_error(d, ap->span, E_ATTACH_POINT, "the address of a watchpoint must be a multiple of its length, %llu",
+			   (unsigned long long)len);
 		return false;
 	}
 	return true;
@@ -134,6 +132,9 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	/* Any address is possible, so none is listed. */
 	if (!sink->c || !probe_number(ap->parts[2], &len) || !read_mode(ap->parts[3], mode, &bits))
 		return 0;
+	/* An instruction has a first byte only. The kernel wants this length for it, whatever the script says. */
+	if (bits & HW_BREAKPOINT_X)
+		len = sizeof(long);
 	if (is_arg(ap)) {
 		watch_expand_arg(sink, ap, d, len, mode, bits);
 		return 0;
@@ -210,7 +211,7 @@ const struct provider provider_watchpoint = {
 	.name = "watchpoint",
 	.alias = "w",
 	.spec = "watchpoint:ADDRESS:LENGTH:MODE or watchpoint:FUNCTION+argN:LENGTH:MODE",
-	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes. With -p or -c, it watches all threads of that "
+	.doc = "Runs when memory is written (mode w), read or written (rw), or executed (x). LENGTH is 1, 2, 4 or 8 bytes; for x any number is accepted. With -p or -c, it watches all threads of that "
 	       "process; otherwise every CPU, for kernel addresses. FUNCTION+argN: each call of that function of the process's program adds a watchpoint on what the argument "
 	       "points to; the process is stopped (SIGSTOP) while the watchpoint is set up.",
 	.example = "watchpoint:0x10000000:8:rw { printf(\"hit\\n\"); exit(); }",

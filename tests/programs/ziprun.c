@@ -2,6 +2,7 @@
 /* Runs a function of a program that is stored in a ZIP archive, from there, as Android runs libraries.
  *
  *   ziprun make FILE      writes an archive with this program in it, as bin/ziprun, and compressed (in name only) as bin/packed
+ *   ziprun offset         prints where zip_leaf is in the archive
  *   ziprun call FILE N    maps the page of the archive that has zip_leaf, and calls it N times */
 #include <fcntl.h>
 #include <stdint.h>
@@ -63,17 +64,24 @@ static int make(const char *path)
 	return fclose(f) != 0;
 }
 
-static int call(const char *path, int times)
+static uint64_t offset(void)
 {
 	const Elf64_Phdr *ph = (const Elf64_Phdr *)getauxval(AT_PHDR);
-	uint64_t addr = (uint64_t)(uintptr_t)zip_leaf, off = 0;
+	uint64_t addr = (uint64_t)(uintptr_t)zip_leaf;
+
+	for (uint64_t i = 0; i < getauxval(AT_PHNUM); i++)
+		if (ph[i].p_type == PT_LOAD && addr - ph[i].p_vaddr < ph[i].p_filesz)
+			return addr - ph[i].p_vaddr + ph[i].p_offset + HEADER + strlen(NAME) + PAD;
+	return 0;
+}
+
+static int call(const char *path, int times)
+{
+	uint64_t off = offset();
 	int fd = open(path, O_RDONLY);
 	long (*leaf)(long, long), sum = 0;
 	char *page;
 
-	for (uint64_t i = 0; i < getauxval(AT_PHNUM); i++)
-		if (ph[i].p_type == PT_LOAD && addr - ph[i].p_vaddr < ph[i].p_filesz)
-			off = addr - ph[i].p_vaddr + ph[i].p_offset + HEADER + strlen(NAME) + PAD;
 	page = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)(off & ~4095ull));
 	if (page == MAP_FAILED)
 		return 1;
@@ -88,6 +96,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "make"))
 		return make(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "offset"))
+		return printf("%llu\n", (unsigned long long)offset()) < 0;
 	if (argc == 4 && !strcmp(argv[1], "call"))
 		return call(argv[2], atoi(argv[3]));
 	return 2;
