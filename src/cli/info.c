@@ -20,8 +20,16 @@ int info_print(void)
 	printf("System\n  OS: %s %s %s\n  Arch: %s\n  CPUs: %u online, %u possible\n\n", u.sysname, u.release, u.version,
 	       u.machine, online, machine_cpus());
 	printf("Build\n  version: v%s\n\nKernel features\n", SONDE_VERSION);
-	for (u32 f = 0; f < KF_CNT; f++)
-		printf("  %-16s %-3s  %s\n", kern_feature_name(f), kern_has(f) ? "yes" : "no", kern_feature_doc(f));
+	for (u32 f = 0; f < KF_CNT; f++) {
+		const char *why = kern_feature_unknown(f);
+
+		printf("  %-16s %-7s  %s", kern_feature_name(f),
+		       kern_has(f) ? "yes" :
+			       why ? "unknown" :
+				     "no",
+		       kern_feature_doc(f));
+		printf(why ? " (%s)\n" : "\n", why);
+	}
 	printf("\nProbe types\n ");
 	for (u32 i = 0; (p = provider_at(i)); i++)
 		printf(" %s", p->name);

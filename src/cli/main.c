@@ -12,6 +12,7 @@
 #include "image/pack.h"
 #include "kern/feature.h"
 #include "kern/machine.h"
+#include "kern/tracefs.h"
 #include "run/child.h"
 #include "run/symbols.h"
 
@@ -69,6 +70,8 @@ static bool compile_visibly(struct compile *c, u32 src, u32 debug)
 static void describe_machine(const struct cli *cli, struct target *t)
 {
 	machine_target(t);
+	if (cli->run.use_vm)
+		tracefs_use_types();
 	t->headers = kern_headers(target_types(t));
 	t->features &= ~cli->no_features;
 	t->askable &= ~cli->no_features;

@@ -72,6 +72,11 @@ static bool parse_pid(const char *option, const char *text, u32 *pid)
 		return false;
 	}
 	snprintf(path, sizeof(path), "/proc/%lu", v);
+	if (access(path, F_OK) && access("/proc/self", F_OK)) {
+		fprintf(stderr, "ERROR: cannot look for process %lu: /proc is not mounted\n", v);
+		fputs("HINT: mount it: mount -t proc proc /proc\n", stderr);
+		return false;
+	}
 	if (access(path, F_OK)) {
 		fprintf(stderr, "ERROR: there is no process %lu\n", v);
 		return false;

@@ -85,6 +85,8 @@ struct machine {
 	int (*pmu_event)(const char *pmu, const char *terms, struct pmu_event *ev, struct sbuf *why);
 	/* The id of the cgroup (version 2) at a path, or -errno. */
 	s64 (*cgroup_id)(const char *path);
+	/* What hides the features of the kernel, such as a sysfs that is not mounted. NULL (also the function): nothing. */
+	const char *(*hidden_by)(void);
 };
 
 /* All that the compiler may know: facts, and whom to ask. Tests use a fixed one (never the machine's own). */

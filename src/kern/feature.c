@@ -236,6 +236,59 @@ u64 kern_features(u64 wanted)
 	return bits;
 }
 
+/* Whom the answer comes from. */
+enum asked { BY_BPF, BY_SYSFS, BY_SYSFS_WRITE, BY_TRACEFS, BY_RELEASE };
+
+static enum asked asked_by(enum kern_feature f)
+{
+	switch (f) {
+	case KF_KPROBE:
+	case KF_UPROBE:
+	case KF_BTF:
+		return BY_SYSFS;
+	case KF_RCU_EXPEDITED:
+		return BY_SYSFS_WRITE;
+	case KF_TRACE_EVENTS:
+		return BY_TRACEFS;
+	case KF_COMM_PADDED:
+	case KF_ENTRY_CALLER:
+	case KF_RAW_TP_EXACT:
+	case KF_FENTRY_STACK:
+	case KF_LINK_MISSED:
+		return BY_RELEASE;
+	case KF_KPROBE_MULTI:
+	case KF_UPROBE_MULTI:
+	case KF_KPROBE_SESSION:
+	case KF_UPROBE_SESSION:
+	case KF_OVERRIDE:
+	case KF_TP_BTF:
+	case KF_FENTRY:
+	case KF_JMP32_V4:
+	case KF_RAW_TP_COOKIE:
+	case KF_STACK_IDS:
+	case KF_CNT:
+		break;
+	}
+	return BY_BPF;
+}
+
+const char *kern_feature_unknown(enum kern_feature f)
+{
+	enum asked by = asked_by(f);
+	char *fixture = machine_fixture("features");
+
+	free(fixture);
+	if (fixture || kern_has(f) || by == BY_RELEASE)
+		return NULL;
+	if (by != BY_BPF && by != BY_TRACEFS && machine_hidden_by())
+		return machine_hidden_by();
+	if (by == BY_BPF)
+		return machine_has_caps() ? NULL : "needs root, or CAP_BPF and CAP_PERFMON";
+	if (by == BY_TRACEFS)
+		return tracefs_dir() == -EACCES || tracefs_dir() == -EPERM || geteuid() ? "needs root" : NULL;
+	return by == BY_SYSFS_WRITE && geteuid() ? "needs root" : NULL;
+}
+
 const char *kern_feature_name(enum kern_feature f)
 {
 	static const char *const names[] = {

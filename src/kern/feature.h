@@ -15,4 +15,6 @@ bool kern_has(enum kern_feature f);
 /* Bits of all features that are in `wanted` and that the kernel has. */
 u64 kern_features(u64 wanted);
 const char *kern_feature_name(enum kern_feature f);
+/* Why the answer of kern_has(), that the kernel has not got it, means nothing: we could not ask. NULL: we could. */
+const char *kern_feature_unknown(enum kern_feature f);
 const char *kern_feature_doc(enum kern_feature f);

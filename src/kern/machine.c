@@ -173,6 +173,11 @@ static int resolve_pmu_event(const char *pmu, const char *terms, struct pmu_even
 	return pmu_resolve(PMU_ROOT, pmu, terms, ev, why);
 }
 
+const char *machine_hidden_by(void)
+{
+	return access("/sys/kernel", F_OK) ? "sysfs is not mounted at /sys (mount -t sysfs sysfs /sys)" : NULL;
+}
+
 const struct machine kern_machine = {
 	.has = has_feature,
 	.types = kern_types,
@@ -187,6 +192,7 @@ const struct machine kern_machine = {
 	.each_pmu_event = each_pmu_event,
 	.pmu_event = resolve_pmu_event,
 	.cgroup_id = cgroup_id,
+	.hidden_by = machine_hidden_by,
 };
 
 void machine_target(struct target *t)
@@ -238,9 +244,21 @@ static bool is_locked_down(void)
 	return locked;
 }
 
+static u64 missing_caps(void)
+{
+	u64 caps = machine_caps();
+
+	return caps & CAP(SYS_ADMIN) ? 0 : needs_start(NEED_BIT(PROGRAMS)) & ~caps;
+}
+
+bool machine_has_caps(void)
+{
+	return !missing_caps();
+}
+
 bool machine_may_trace(struct diag *d)
 {
-	u64 caps = machine_caps(), missing = caps & CAP(SYS_ADMIN) ? 0 : needs_start(NEED_BIT(PROGRAMS)) & ~caps;
+	u64 missing = missing_caps();
 	struct sbuf names = {};
 
 	if (missing) {

@@ -25,10 +25,14 @@ bool cpu_list_each(const char *text, void (*fn)(void *arg, u32 cpu), void *arg);
 
 /* The effective capabilities of this process, as bits. */
 u64 machine_caps(void);
+/* What hides the features of the kernel from us: see struct machine. */
+const char *machine_hidden_by(void);
 
 /* Whether BPF programs for tracing can be loaded: root, or CAP_BPF and CAP_PERFMON, and no lockdown that forbids reading kernel
  * memory. If not, reports that in diag (E_LOAD, with a hint) and returns false. */
 bool machine_may_trace(struct diag *d);
+/* The same, without a report. */
+bool machine_has_caps(void);
 /* Whether the process may have `used` descriptors for objects of the kernel, beside those that every run needs. Raises the soft
  * limit if necessary. False: reported. */
 bool machine_may_open(struct diag *d, u32 used);

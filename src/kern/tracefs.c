@@ -11,6 +11,7 @@
 
 #include "base/glob.h"
 #include "base/io.h"
+#include "kern/eventtypes.h"
 #include "kern/kallsyms.h"
 #include "kern/lines.h"
 #include "kern/machine.h"
@@ -113,11 +114,30 @@ static bool event_line(void *arg, char *line, u32 len)
 	return true;
 }
 
+static bool uses_types;
+
+void tracefs_use_types(void)
+{
+	uses_types = true;
+}
+
+static bool is_in_types(const char *category, const char *event)
+{
+	char *text = uses_types && !has_wildcard(category) && !has_wildcard(event) ? event_format_of_types(event) : NULL;
+
+	free(text);
+	return text;
+}
+
 int tracefs_each_event(const char *category, const char *event, tracefs_event_fn fn, void *arg)
 {
 	struct events_arg e = { category, event, fn, arg, 0 };
 	int dir = tracefs_dir(), fd, err;
 
+	if (dir < 0 && is_in_types(category, event)) {
+		fn(arg, category, event);
+		return 1;
+	}
 	if (dir < 0)
 		return dir;
 	/* One name needs no listing. */
@@ -171,7 +191,10 @@ int tracefs_event_id(const char *category, const char *event)
 
 int tracefs_event_format(const char *category, const char *event, char **text)
 {
-	return event_file(category, event, "format", text);
+	if (tracefs_dir() >= 0 || !uses_types)
+		return event_file(category, event, "format", text);
+	*text = event_format_of_types(event);
+	return *text ? 0 : tracefs_dir();
 }
 
 /* ---- functions ---- */

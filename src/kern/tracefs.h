@@ -21,6 +21,9 @@ bool tracefs_can_make_events(void);
 typedef void (*tracefs_event_fn)(void *arg, const char *category, const char *event);
 int tracefs_each_event(const char *category, const char *event, tracefs_event_fn fn, void *arg);
 
+/* Where tracefs cannot be read, formats come from the kernel's types: for programs that are not attached. */
+void tracefs_use_types(void);
+
 /* The number that perf_event_open(2) wants, or -errno (-ENOENT: no such event). */
 int tracefs_event_id(const char *category, const char *event);
 

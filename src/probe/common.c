@@ -418,6 +418,14 @@ bool probe_may_be_unsafe(struct site_sink *sink)
 	return sink->target->allow_unsafe;
 }
 
+void probe_kernel_lacks(struct site_sink *sink, const char *what)
+{
+	const struct machine *m = sink->target->machine;
+	const char *by = m && m->hidden_by ? m->hidden_by() : NULL;
+
+	sink->why = by ? by : what;
+}
+
 void probe_tracefs_failed(struct site_sink *sink, int err)
 {
 	if (err != -EPERM && err != -EACCES)

@@ -310,7 +310,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	if (is_bpf(ap))
 		return expand_bpf(sink, p, ap);
 	if (!target_types(sink->target)) {
-		sink->why = NO_BTF;
+		probe_kernel_lacks(sink, NO_BTF);
 		sink->cannot_tell = true;
 		return 0;
 	}

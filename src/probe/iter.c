@@ -93,7 +93,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	if (ap->part_cnt > 3)
 		return 0;
 	if (!all.src) {
-		sink->why = "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)";
+		probe_kernel_lacks(sink, "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)");
 		sink->cannot_tell = true;
 		return 0;
 	}

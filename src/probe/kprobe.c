@@ -300,7 +300,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	int err;
 
 	if (!here && !(is_trial && t->functions_are_given)) {
-		sink->why = NO_KPROBES;
+		probe_kernel_lacks(sink, NO_KPROBES);
 		sink->cannot_tell = true;
 		return 0;
 	}

@@ -171,7 +171,10 @@ static int list_types(const struct target *t, const char *keyword, const char *p
 	int cnt = 0;
 
 	if (!l.src) {
-		diag_error_nowhere(d, E_KERNEL_FEATURE, "this kernel has no type information (CONFIG_DEBUG_INFO_BTF is not set)");
+		const char *by = t->machine && t->machine->hidden_by ? t->machine->hidden_by() : NULL;
+
+		diag_error_nowhere(d, E_KERNEL_FEATURE, "%s",
+				   by ? by : "this kernel has no type information (CONFIG_DEBUG_INFO_BTF is not set)");
 		return -ENOENT;
 	}
 	arena_init(&arena);

@@ -78,6 +78,8 @@ bool probe_is_about_one(int err);
 void probe_attach_failed(struct attach_ctx *ctx, const struct site *s, int err, const char *what, const char *hint);
 /* Advice for an error that does not depend on the probe type, or NULL. */
 const char *probe_errno_hint(int err);
+/* The kernel lacks what the probe type needs, or seems to: sets the reason. */
+void probe_kernel_lacks(struct site_sink *sink, const char *what);
 /* A search that failed with err needs tracefs: sets sink->why and sink->hint if we may not read it. */
 void probe_tracefs_failed(struct site_sink *sink, int err);
 

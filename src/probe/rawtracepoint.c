@@ -117,7 +117,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	if (ap->part_cnt < 2 || ap->part_cnt > 3)
 		return 0;
 	if (!target_types(sink->target)) {
-		sink->why = "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)";
+		probe_kernel_lacks(sink, "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF is not set)");
 		sink->cannot_tell = true;
 		return 0;
 	}

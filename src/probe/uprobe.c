@@ -631,7 +631,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	struct want w;
 
 	if (sink->c && !target_has(sink->c, KF_UPROBE)) {
-		sink->why = "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)";
+		probe_kernel_lacks(sink, "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)");
 		return 0;
 	}
 	if (ap->part_cnt < 2 || !read_parts(sink->arena, ap, sink->target->filter_pid, &w))

@@ -112,7 +112,7 @@ static int expand(struct site_sink *sink, const struct attach_point *ap, struct 
 	user_files files = {};
 
 	if (sink->c && !target_has(sink->c, KF_UPROBE)) {
-		sink->why = "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)";
+		probe_kernel_lacks(sink, "This kernel has no uprobes (CONFIG_UPROBE_EVENTS is not set)");
 		return 0;
 	}
 	if (cnt < 1 || cnt > 3)

@@ -202,7 +202,10 @@ static int open_file(const struct type_cmd *cmd, const char *path, const char *m
 		if (module)
 			fputs("HINT: the module must be loaded: modprobe it first; lsmod lists the loaded ones\n", stderr);
 		else if (err == -ENOENT && str_eq(path, BTF_DIR "/vmlinux"))
-			fputs("HINT: this kernel was built without CONFIG_DEBUG_INFO_BTF; --btf FILE reads another\n", stderr);
+			fputs(access("/sys/kernel", F_OK) ?
+				      "HINT: sysfs is not mounted at /sys: mount -t sysfs sysfs /sys; --btf FILE reads another file\n" :
+				      "HINT: this kernel was built without CONFIG_DEBUG_INFO_BTF; --btf FILE reads another\n",
+			      stderr);
 		if (f->is_split)
 			btfraw_release(&f->base);
 		return 1;
