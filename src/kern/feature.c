@@ -154,7 +154,8 @@ static bool probe(enum kern_feature f)
 	case KF_UPROBE_MULTI:
 		return knows_link(BPF_TRACE_UPROBE_MULTI);
 	case KF_KPROBE_SESSION:
-		return knows_link(BPF_TRACE_KPROBE_SESSION) && join_kfunc_id();
+		/* Before 6.14 the kernel follows a fixed number of calls at once, and runs nothing at the entry of the others. */
+		return release_is_at_least(6, 14) && knows_link(BPF_TRACE_KPROBE_SESSION) && join_kfunc_id();
 	case KF_UPROBE_SESSION:
 		return knows_link(BPF_TRACE_UPROBE_SESSION) && join_kfunc_id();
 	case KF_BTF:

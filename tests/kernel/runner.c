@@ -631,9 +631,10 @@ static bool has_fprobe(void)
 {
 	return has_symbol("register_fprobe_ips");
 }
+/* Those that Sonde uses: before 6.14 they miss entries. */
 static bool has_session(void)
 {
-	return has_fprobe() && has_symbol("bpf_session_is_return");
+	return has_fprobe() && has_symbol("bpf_session_is_return") && kernel_at_least("6.14");
 }
 static bool has_uprobe_multi(void)
 {
