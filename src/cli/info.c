@@ -28,7 +28,9 @@ int info_print(void)
 			       why ? "unknown" :
 				     "no",
 		       kern_feature_doc(f));
-		printf(why ? " (%s)\n" : "\n", why);
+		if (why)
+			printf(" (%s)", why);
+		printf("\n");
 	}
 	printf("\nProbe types\n ");
 	for (u32 i = 0; (p = provider_at(i)); i++)
