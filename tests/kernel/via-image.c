@@ -79,6 +79,7 @@ static enum part part_of(enum option_id id)
 	case OPT_BUFFER:
 	case OPT_QUIET:
 	case OPT_DRY_RUN:
+	case OPT_KEEP_PRIVILEGES:
 	case OPT_VM:
 	case OPT_RAW_STRINGS:
 	case OPT_STRICT:
@@ -87,6 +88,7 @@ static enum part part_of(enum option_id id)
 		return TO_RUN;
 	case OPT_BTF:
 	case OPT_CMD:
+	case OPT_USER:
 	case OPT_DWARF_PID:
 	case OPT_PID:
 	case OPT_VERBOSE:
@@ -95,6 +97,7 @@ static enum part part_of(enum option_id id)
 		return TO_BOTH;
 	case OPT_LIST:
 	case OPT_CHECK:
+	case OPT_NEEDS:
 	case OPT_FMT:
 	case OPT_TEST:
 	case OPT_BENCH:
