@@ -12,8 +12,7 @@
  * ones with that change. Those without it take the first function). Where functions are looked up anyway, each becomes a site.
  *
  * Before 6.7, events are also the only kprobes for which the kernel reports the hits that it missed (kprobe_profile): there even
- * one function becomes an event. So does a kretprobe on every kernel: a perf event follows 10 calls at once, an event up to
- * 4,096.
+ * one function becomes an event.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -556,9 +555,8 @@ static bool can_use_link(struct compile *c, struct unit *u)
 static bool can_use_events(struct compile *c, struct unit *u)
 {
 	const struct site *s = &c->sites.at[u->site_first];
-	bool is_return = u->provider == &provider_kretprobe; /* only an event can have room for many calls */
 
-	if ((u->site_cnt < EVENT_SITES_MIN && !is_return && target_has(c, KF_LINK_MISSED)) || !target_has(c, KF_TRACE_EVENTS))
+	if ((u->site_cnt < EVENT_SITES_MIN && target_has(c, KF_LINK_MISSED)) || !target_has(c, KF_TRACE_EVENTS))
 		return false;
 	if (u->site_cnt == 1)
 		return s->func && !s->off;
@@ -767,28 +765,15 @@ static void report_site(struct attach_ctx *ctx, const struct site *s, int err)
 	}
 }
 
-/* "p", "r" or "r512": a return probe has room for so many calls in progress. Its default is 10, or twice the number of CPUs; a
- * limit for all places together keeps the memory below a megabyte. malloc'ed. */
-static char *event_kind(const struct image_prog *u)
-{
-	enum { ACTIVE_MAX = 4096, ACTIVE_MIN = 64 }; /* the kernel takes no more */
-	u32 active = ACTIVE_MAX / u->site_cnt;
-
-	if (u->provider != &provider_kretprobe)
-		return xstrdup("p");
-	return active < ACTIVE_MIN ? xstrdup("r") : xasprintf("r%u", active);
-}
-
 /* Adds a place to the event. The kernel takes places without names for the same if their arguments are, so each has a mark of its
  * own. */
 static int add_place(const struct image_prog *u, const char *event, const char *place, u64 mark)
 {
-	char *kind = event_kind(u);
-	char *line = xasprintf("%s:%s %s i=\\%llu\n", kind, event, place, (unsigned long long)mark);
+	char *line = xasprintf("%c:%s %s i=\\%llu\n", u->provider == &provider_kretprobe ? 'r' : 'p', event, place,
+			       (unsigned long long)mark);
 	int err = events_write(line, strlen(line));
 
 	free(line);
-	free(kind);
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* sleepers THREADS TIMES: each of THREADS threads reads 7 bytes from a pipe, TIMES times. The bytes come when all threads sleep in
- * read(): so many calls are in progress at once. */
+/* sleepers THREADS TIMES: each of THREADS threads reads 7 bytes from a pipe, TIMES times. The bytes come when all threads sleep
+ * in read(): so many calls are in progress at once. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
