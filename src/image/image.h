@@ -288,6 +288,7 @@ struct image {
 	bool sends_often; /* records come from probes that may be hit often, or from loops */
 	u64 rare_sz;      /* what all others send, each place once, in bytes of the ring */
 	struct image_unwind unwind;
+	bool waits;          /* a store waits for the end of running programs: object_ops.quiesce */
 	bool has_user_addrs; /* values that are named after programs: ustack, usym */
 	u32 needs;           /* of the functions that it calls: bits of enum need, see image/need.h */
 	struct arena *arena; /* image_unpack(): everything above, and the image itself; NULL: the compiler's */

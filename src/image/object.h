@@ -51,8 +51,8 @@ struct object_ops {
 	u64 (*prog_missed)(struct object *o, u32 prog);
 	/* What providers attach. NULL: kern_object_prog_fd(). */
 	int (*prog_fd)(struct object *o, u32 prog);
-	/* Waits until each program that is running now has ended, but for those that may sleep. Any thread may call it.
-	 * NULL: there is no way to. */
+	/* Waits until each program that is running now has ended, but for those that may sleep. Any thread may call it, if
+	 * image.waits is set. NULL: there is no way to. */
 	int (*quiesce)(struct object *o);
 };
 

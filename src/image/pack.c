@@ -463,6 +463,7 @@ static void pack_image(struct packer *p, struct image *img)
 	pack_plain(p, &img->const_data, &img->const_sz, 1);
 	pack_value(p, &img->max_rec_sz);
 	pack_value(p, &img->unwind);
+	pack_value(p, &img->waits);
 	pack_value(p, &img->has_user_addrs);
 	pack_value(p, &img->needs);
 }

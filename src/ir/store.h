@@ -30,6 +30,13 @@ static inline u32 data_take(u32 *at, u32 size, u32 align)
 	return off;
 }
 
+/* A turn for a map with two places (image/store.h): its offset. */
+static inline u32 data_take_turn(struct compile *c, struct data_room *room)
+{
+	c->image->waits = true;
+	return data_take(&room->shared, 8, 8);
+}
+
 struct store_code {
 	/* As the first layer: CPUs update memory of their own here, so they seldom meet at a value behind it. */
 	bool keeps_cpus_apart;

@@ -3,7 +3,6 @@
 #include "image/object.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -39,7 +38,6 @@ struct kobject {
 	bool has_data, has_ctrl;
 	struct rcu_waiter waiter;
 	bool has_waiter;
-	pthread_mutex_t waiter_lock; /* of has_waiter */
 };
 
 /* What loading needs to know besides the object. */
@@ -163,10 +161,10 @@ static bool create_maps(struct loader *l)
 			report_map(l, m, err);
 			return false;
 		}
-		/* Its store calls op_quiesce() while tracing, when maps cannot be made any more. */
-		if (m->type == BPF_MAP_TYPE_STACK_TRACE && !l->o->has_waiter)
-			l->o->has_waiter = !rcu_waiter_open(&l->o->waiter);
 	}
+	/* While tracing, when op_quiesce() is called, maps cannot be made any more. */
+	if (l->img->waits)
+		l->o->has_waiter = !rcu_waiter_open(&l->o->waiter);
 	return true;
 }
 
@@ -635,13 +633,8 @@ static u64 op_prog_missed(struct object *base, u32 prog)
 static int op_quiesce(struct object *base)
 {
 	struct kobject *o = (struct kobject *)base;
-	int err;
 
-	pthread_mutex_lock(&o->waiter_lock);
-	err = o->has_waiter ? 0 : rcu_waiter_open(&o->waiter);
-	o->has_waiter |= !err;
-	pthread_mutex_unlock(&o->waiter_lock);
-	return err ? err : rcu_wait(&o->waiter);
+	return o->has_waiter ? rcu_wait(&o->waiter) : -EOPNOTSUPP;
 }
 
 static const struct object_ops kern_ops = {
@@ -669,7 +662,6 @@ static struct kobject *object_new(const struct image *img)
 
 	o->base.ops = &kern_ops;
 	o->base.image = img;
-	pthread_mutex_init(&o->waiter_lock, NULL);
 	o->btf_fd = o->epoll_fd = -1;
 	o->maps = xzalloc(img->maps.cnt * sizeof(*o->maps));
 	o->progs = xzalloc(img->progs.cnt * sizeof(*o->progs));

@@ -173,7 +173,7 @@ static struct layer *lay_out(struct compile *c, struct map *m, struct data_room 
 	if (type_is_agg(m->val) || type_is_integral(m->val))
 		h->spill_off = data_take(&room->shared, ALIGN_UP(m->val->size, 8), 8);
 	if (m->is_taken)
-		h->turn_off = data_take(&room->shared, 8, 8);
+		h->turn_off = data_take_turn(c, room);
 	h->is_percpu = type_is_agg(m->val) && needs_shares(c, m, front);
 	return &h->base;
 }

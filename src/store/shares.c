@@ -78,7 +78,7 @@ static struct layer *lay_out(struct compile *c, struct map *m, struct data_room 
 	struct layer *y = scalar_layer_new(c->arena, &store_shares, off, room->flag_off);
 
 	if (has_two)
-		((struct scalar_layer *)y)->turn_off = data_take(&room->shared, 8, 8);
+		((struct scalar_layer *)y)->turn_off = data_take_turn(c, room);
 	return y;
 }
 

@@ -382,6 +382,7 @@ static struct layer *lay_out(struct compile *c, struct map *m, struct data_room 
 	plan(c, m, &t);
 	cells_lay_out(c, m, room, &store_stack_ids, &t, &y->front);
 	y->cnt = IDS;
+	c->image->waits = true;
 	y->off = data_take(&room->shared, sizeof(struct stack_ids_head) + IDS, 64);
 	return &y->front.base;
 }
