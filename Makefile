@@ -9,6 +9,7 @@
 #   make kernel T=NAME [K=6.12]   runs the kernel tests of that name (or glob), with their output, on one kernel in QEMU:
 #                   6.1, 6.12, sid, inject; host: on this machine (root)
 #   make soak       runs Sonde for an hour in QEMU beside work that disturbs it
+#   make fuzz       gives made-up inputs to every reader of untrusted bytes, a minute each
 #   make bench      measures Sonde beside bpftrace (root); writes docs/benchmarks.md
 #   make format     lays the source out as .clang-format says
 #   make docs       writes docs/reference and the manual page anew, from the tables in the source
@@ -19,7 +20,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all dev static demo test quick kernel soak bench format docs install clean
+.PHONY: all dev static demo test quick kernel fuzz soak bench format docs install clean
 
 all: $(BUILD)/build.ninja
 	@$(call new_files,$(BUILD))
@@ -66,6 +67,9 @@ kernel:
 
 soak: static
 	@tests/soak/run
+
+fuzz:
+	@tests/fuzz/run
 
 bench:
 	@bench/run

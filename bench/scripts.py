@@ -26,9 +26,11 @@ EVENTS = [
 
 
 def long_script(lines):
-    """One probe of that many lines, with a bit of everything."""
+    """That many lines, with a bit of everything; a probe of each 4000, since the kernel limits the branches of one."""
     out = ["BEGIN {"]
     for i in range(lines - 2):
+        if i and i % 4000 == 0:
+            out.append("} BEGIN {")
         n = i // 5 % 20
         out.append((
             f"    $v{n} = {i};",

@@ -520,7 +520,8 @@ enum stamp_clock { STAMP_BOOT, STAMP_TAI };
 /* strftime(3), with %f for microseconds, %l for milliseconds and %k for nanoseconds. */
 static void text_timestamp(const struct show *w, const struct type *t, const u8 *data)
 {
-	s64 ns = (s64)value_load(t, data) + (t->cnt == STAMP_TAI ? -w->n->tai_ahead_ns : w->n->boot_to_real_ns),
+	/* Any number can be a timestamp: the sum may wrap around. */
+	s64 ns = value_load(t, data) + (u64)(t->cnt == STAMP_TAI ? -w->n->tai_ahead_ns : w->n->boot_to_real_ns),
 	    sec = ns / 1000000000, frac = ns % 1000000000;
 	char own[256], text[1024], *at = own, *end = own + sizeof(own) - 16;
 	const char *fmt = t->name ? t->name : "";

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "sym/dwarf.h"
 #include "sym/elf.h"
+#include "sym/perfmap.h"
 
 #define REREAD_NS 50000000ull /* the least time between two reads of /proc/PID/maps for unknown addresses */
 #define PERF_MAP_MAX (256u << 20)
@@ -38,11 +39,6 @@ struct mapping {
 	u32 file; /* index into files */
 };
 
-struct jit_sym {
-	u64 start, size;
-	const char *name;
-};
-
 struct proc {
 	u32 pid;
 	u32 older;  /* the process that had this ID before, or NONE */
@@ -53,8 +49,8 @@ struct proc {
 	bool is_new;              /* its mappings are known from the start */
 	bool is_over;             /* usyms_forget() found that it has ended */
 	vec(struct mapping) maps; /* oldest first */
-	vec(struct jit_sym) jit;  /* sorted */
-	u64 jit_size;             /* of the file when it was read */
+	struct perfmap jit;
+	u64 jit_size; /* of the file when it was read */
 };
 
 struct usyms {
@@ -88,7 +84,7 @@ void usyms_free(struct usyms *u)
 	}
 	vec_for(p, &u->procs) {
 		vec_free(&p->maps);
-		vec_free(&p->jit);
+		vec_free(&p->jit.syms);
 	}
 	vec_free(&u->files);
 	vec_free(&u->procs);
@@ -295,7 +291,7 @@ static void procs_move(struct usyms *u, const u32 *to)
 
 		if (to[i] == NONE) {
 			vec_free(&p->maps);
-			vec_free(&p->jit);
+			vec_free(&p->jit.syms);
 			continue;
 		}
 		p->parent = p->parent == NONE ? NONE : to[p->parent];
@@ -379,36 +375,6 @@ static struct sym_elf *file_open(struct usyms *u, u32 pid, const struct mapping 
 
 /* ---- code that was compiled at run time ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct jit_sym *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Lines of "START SIZE NAME", numbers in hexadecimal. */
-static void parse_perf_map(struct usyms *u, struct proc *p, char *text)
-{
-	char *save, *line;
-
-	p->jit.cnt = 0;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *at, *end;
-		struct jit_sym s;
-
-		s.start = strtoull(line, &at, 16);
-		if (at == line || *at != ' ')
-			continue;
-		s.size = strtoull(at, &end, 16);
-		if (end == at || *end != ' ' || !s.size)
-			continue;
-		s.name = arena_strdup(&u->arena, end + strspn(end, " "));
-		vec_push(&p->jit, s);
-	}
-	if (p->jit.cnt)
-		qsort(p->jit.at, p->jit.cnt, sizeof(*p->jit.at), by_start);
-}
-
 static void read_perf_map(struct usyms *u, struct proc *p)
 {
 	char paths[2][96], *text;
@@ -425,34 +391,19 @@ static void read_perf_map(struct usyms *u, struct proc *p)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= PERF_MAP_MAX && (u64)st.st_size != p->jit_size &&
 	    !io_read_fd(fd, &text, NULL)) {
 		p->jit_size = st.st_size;
-		parse_perf_map(u, p, text);
+		perfmap_parse(&u->arena, text, &p->jit);
 		free(text);
 	}
 	close(fd);
 }
 
-static const struct jit_sym *find_jit(const struct proc *p, u64 addr)
-{
-	u32 lo = 0, hi = p->jit.cnt;
-
-	while (lo < hi) {
-		u32 mid = lo + (hi - lo) / 2;
-
-		if (p->jit.at[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && addr - p->jit.at[lo - 1].start < p->jit.at[lo - 1].size ? &p->jit.at[lo - 1] : NULL;
-}
-
 static bool jit_name(struct usyms *u, struct proc *p, u64 addr, struct usym *out)
 {
-	const struct jit_sym *s = find_jit(p, addr);
+	const struct jit_sym *s = perfmap_find(&p->jit, addr);
 
 	if (!s) {
 		read_perf_map(u, p);
-		s = find_jit(p, addr);
+		s = perfmap_find(&p->jit, addr);
 	}
 	if (!s)
 		return false;

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "base/io.h"
 #include "type/query.h"
+#include "types/btf.h"
 
 static u64 seed = 1;
 
@@ -53,6 +54,48 @@ static size_t show_all(u8 *data, size_t len)
 	return n;
 }
 
+static bool print_one(void *arg, const char *module, const char *name, u32 id)
+{
+	struct sbuf *text = ((void **)arg)[1];
+
+	btf_print_c(((void **)arg)[0], module, id, text);
+	return false;
+}
+
+/* Each of 30 anonymous structs has the next one twice: spelt out, that would be 2^30 members. */
+static void test_shared_nest(void)
+{
+	enum { LEVELS = 30, TEXT_MAX = 64 << 20 };
+	struct btfwriter w;
+	struct arena arena;
+	struct sbuf text = {};
+	struct type_source *src;
+	size_t len;
+	u8 *data;
+	int err;
+
+	arena_init(&arena);
+	btfwriter_init(&w, &arena);
+	for (u32 i = 1; i <= LEVELS; i++) {
+		struct btf_member m = { .type = i + 1 };
+
+		btfwriter_type(&w, BTF_KIND_STRUCT, i == 1 ? "outer" : "", 8, 2, false);
+		btfwriter_tail(&w, &m, sizeof(m));
+		btfwriter_tail(&w, &m, sizeof(m));
+	}
+	btfwriter_int(&w, "int", 4, BTF_INT_SIGNED);
+	data = btfwriter_finish(&w, &len);
+	src = btf_open_mem(data, len, &err);
+	CHECK(src);
+	btf_each(src, BTF_KIND_STRUCT, print_one, (void *[]){ src, &text });
+	CHECK(text.len && text.len < TEXT_MAX, "%zu bytes", text.len);
+	btf_close(src);
+	free(data);
+	sbuf_release(&text);
+	btfwriter_release(&w);
+	arena_release(&arena);
+}
+
 int main(void)
 {
 	const char *path = getenv("SONDE_FIXTURE_BTF");
@@ -65,6 +108,7 @@ int main(void)
 	}
 	if (!freopen("/dev/null", "w", stderr)) /* "no struct contains…" */
 		return 1;
+	test_shared_nest();
 	whole = show_all((u8 *)good, len);
 	CHECK(whole > 10000);
 	for (u32 i = 0; i < 3000; i++) {
