@@ -233,7 +233,7 @@ vreg lower_map_find(struct lower *l, struct expr *e);               /* NULL or t
 bool lower_is_same_key(const struct expr *a, const struct expr *b); /* in one run of a program, as far as can be told */
 
 /* All of a map: what for_each_map_elem() takes; of a map without key the address of its value. */
-vreg lower_map_whole(struct lower *l, const struct map *m); /* without key: the address of the value */
+vreg lower_map_whole(struct lower *l, const struct map *m); /* the address of the kernel's map; without key: of the value */
 /* Calls a function for each entry of a map with key: bpf_for_each_map_elem(). Returns for how many. */
 vreg lower_map_each(struct lower *l, const struct map *m, const struct ir_func *callback, struct opnd arg);
 

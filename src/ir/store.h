@@ -68,7 +68,7 @@ struct store_code {
 	vreg (*read_agg)(struct lower *l, struct layer *y, const struct map *m, struct mem key);
 	/* Maps with key: the helper for_each_map_elem(), and what it returns. */
 	vreg (*each)(struct lower *l, struct layer *y, vreg callback, struct opnd arg);
-	/* Maps without key: the address of the value. */
+	/* The address of all of it, for &@m: of the kernel's map that is in use; without key, of the value. */
 	vreg (*whole)(struct lower *l, struct layer *y);
 
 	/* Code by a key that is in memory. */

@@ -827,7 +827,9 @@ static void check_stmts(struct check *k, struct block *b)
 {
 	for (u32 i = 0; i < b->cnt; i++) {
 		check_stmt(k, b->stmts[i]);
-		if (stmt_leaves(b->stmts[i]) && i + 1 < b->cnt)
+		/* A return after exit() is common in old scripts, where exit() alone did not end the program. */
+		if (stmt_leaves(b->stmts[i]) && i + 1 < b->cnt &&
+		    (b->stmts[i]->kind != S_EXPR || b->stmts[i + 1]->kind != S_RETURN))
 			diag_warn(k->c->diag, b->stmts[i + 1]->span, W_UNREACHABLE, "Unreachable statement.");
 	}
 }

@@ -287,6 +287,11 @@ static vreg each(struct lower *l, struct layer *y, vreg callback, struct opnd ar
 	return cnt;
 }
 
+static vreg whole(struct lower *l, struct layer *y)
+{
+	return map_of(l, y);
+}
+
 static vreg lookup(struct lower *l, struct layer *y, struct mem key)
 {
 	vreg map = map_of(l, y);
@@ -393,6 +398,7 @@ static const struct store_code code = {
 	.add_maps = add_maps,
 	.read_agg = read_agg,
 	.each = each,
+	.whole = whole,
 	.lookup = lookup,
 	.element = element,
 	.put = put,

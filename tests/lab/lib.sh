@@ -292,6 +292,7 @@ lab_lock() {
 # A temporary folder that is gone when the command ends, however it ends.
 lab_tmpdir() {
 	lab_tmp=$(mktemp -d "${TMPDIR:-/tmp}/sonde-lab.XXXXXX")
+	chmod 755 "$lab_tmp" # tests without privileges run programs from it
 	trap 'rm -rf "$lab_tmp"' EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
