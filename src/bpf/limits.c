@@ -91,9 +91,12 @@ static bool check_jumps(struct diag *d, struct arena *tmp, const struct image_pr
 
 static bool check_maps(struct diag *d, struct arena *tmp, const struct image *img, const struct image_prog *p)
 {
-	bool *is_used = arena_alloc(tmp, img->maps.cnt + 1);
+	bool *is_used;
 	u32 cnt = 0, excess = 0;
 
+	if (img->maps.cnt <= USED_MAPS_MAX)
+		return true;
+	is_used = arena_alloc(tmp, img->maps.cnt + 1);
 	for (u32 at = 0; at < p->insn_cnt; at++) {
 		const struct insn *i = &p->insns[at];
 
