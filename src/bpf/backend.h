@@ -36,6 +36,8 @@ void frame_layout(struct ir_func *f);
 /* After regalloc(): the stack of f and what it calls, as the kernel counts it. */
 u32 frame_stack(const struct ir_func *f);
 void frame_expand(struct ir_func *f, const struct scratch_place *at);
+/* After simplification: functions that nothing refers to any more are not used. The kernel refuses them. */
+void frame_drop_unused(struct ir_func *f);
 
 /* After it: reg[v] for each virtual register v, and f->stack_sz is final. Returns NULL if the stack overflows. */
 u8 *regalloc(struct ir_func *f);

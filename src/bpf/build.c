@@ -236,6 +236,7 @@ bool build_frames(struct build *b)
 			ir_simplify(func_at(f, k));
 			must_be_sound(func_at(f, k), "frame_expand");
 		}
+		frame_drop_unused(f);
 	}
 	return true;
 }

@@ -100,6 +100,25 @@ static u32 mark_used(struct ir_func *f, bool *slots)
 	return 1 + deepest;
 }
 
+static void mark_reached(struct ir_func *f)
+{
+	if (f->is_used)
+		return;
+	f->is_used = true;
+	vec_for(b, &f->blocks)
+		vec_for(i, &(*b)->insns)
+			if (i->op == IR_FUNC)
+				mark_reached(f->main->subs.at[i->index]);
+}
+
+void frame_drop_unused(struct ir_func *f)
+{
+	f->is_used = false;
+	for (u32 i = 0; i < f->subs.cnt; i++)
+		f->subs.at[i]->is_used = false;
+	mark_reached(f);
+}
+
 /* The frames of a call chain share the stack: the deeper the chain, the fewer bytes each frame has for slots. Half of it is for
  * spilled registers. */
 static u32 slots_limit(u32 depth)
