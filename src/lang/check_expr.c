@@ -756,7 +756,8 @@ static void check_incdec(struct check *k, struct expr *e)
 	if (t->type->kind != T_POINTER && !t->var.var->is_fixed) {
 		const struct type *wide = type_int(8, e->incdec.is_dec || t->type->is_flexible || t->type->is_signed);
 
-		if (!type_equal(wide, t->var.var->type) || t->var.var->type->is_flexible) {
+		/* A variable has no type yet if that of its declaration is unknown, which was reported. */
+		if (!t->var.var->type || !type_equal(wide, t->var.var->type) || t->var.var->type->is_flexible) {
 			t->var.var->type = wide;
 			k->changed = true;
 		}

@@ -52,11 +52,11 @@ static int map_delete(struct object *o, u32 map, const void *keys, u32 cnt)
 	return vm->ops->map_delete(vm, map, keys, cnt);
 }
 
-static int map_update(struct object *o, u32 map, const void *key, const void *value)
+static int map_update(struct object *o, u32 map, const void *key, const void *value, u64 flags)
 {
 	struct object *vm = ((struct fake *)o)->vm;
 
-	return vm->ops->map_update(vm, map, key, value);
+	return vm->ops->map_update(vm, map, key, value, flags);
 }
 
 static int consume(struct object *o, object_record_fn fn, void *arg)
